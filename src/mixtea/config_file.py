@@ -1,4 +1,4 @@
-"""Settings from a file: TOML, or the config.json of a run."""
+"""Read settings from a TOML file, or from the config.json of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST, LONGEST_MESSAGE = 1 << 14, 2000  # bytes, characters
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Settings from a TOML file of `field = value` lines, or from a run's config.json, checked one by one."""
+    """Read settings from TOML lines `field = value`, or from a run's config.json, and check them one by one."""
     kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
     try:
         with open_input(path) as file:

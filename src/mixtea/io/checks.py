@@ -36,7 +36,7 @@ def _check_graph(side: str, graph: Graph) -> Iterator[str]:
 
 
 def _differ_by_spaces(ids: np.ndarray) -> list[str]:
-    """The ids with spaces around them that would be another id without."""
+    """Return the ids that without the spaces around them would be another id."""
     spaced = [one for one in ids if one != one.strip()]
     if not spaced:
         return []
@@ -75,7 +75,7 @@ def _check_pair(task: Task) -> Iterator[str]:
 
 
 def _same_files(task: Task) -> Iterator[str]:
-    """A file given twice."""
+    """Warn about a file that is given twice."""
     source, target = ([file.path.resolve() for file in graph.files] for graph in (task.source, task.target))
     for paths in (source, target):
         if twice := [path for path in dict.fromkeys(paths) if paths.count(path) > 1]:
@@ -85,7 +85,7 @@ def _same_files(task: Task) -> Iterator[str]:
 
 
 def _equal_iris(source: Graph, target: Graph) -> Iterator[str]:
-    """IRIs of entities that both graphs have, other than words of common vocabularies."""
+    """Warn about entities with the same IRI in both graphs, other than terms of common vocabularies."""
     both = source.ids[target.find(source.ids) >= 0]
     equal = [iri for iri in both if "://" in iri and not iri.startswith(VOCABULARIES)]
     if equal:
@@ -98,7 +98,7 @@ def _equal_iris(source: Graph, target: Graph) -> Iterator[str]:
 
 
 def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray) -> Iterator[str]:
-    """Links between whose ends a graph has a triple."""
+    """Warn about links between whose ends a graph has a triple."""
     ends = np.stack([graph.find(sources), graph.find(targets)], axis=1)
     ends = np.sort(ends[(ends >= 0).all(axis=1)], axis=1)
     pairs = np.sort(graph.triples[:, [0, 2]], axis=1)

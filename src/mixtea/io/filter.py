@@ -18,15 +18,15 @@ from mixtea.graph.text_column import TextColumn
 
 @dataclass(frozen=True)
 class GraphFilter:
-    """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
+    """The part of both graphs to keep; IRIs in full or with a prefix.
 
-    Predicates come first: a triple with another predicate counts as not there, though types and labels are read.
-    Then an entity stays if it is one of `entities` ("classes", "properties", "individuals"), has one of `keep_types`
-    and starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and
-    a graph without any type is not asked for types.
-    `languages` are those of the labels that are shown, the best first, "" for text without a language; an entity
-    without a label in any of these is shown by another. `literals` are predicates of tables whose objects are values,
-    not entities. Entities that the files call obsolete are left out unless `keep_obsolete`.
+    Predicates come first: a triple with another predicate counts as not there, though types and labels are read. Then
+    an entity stays if it is one of `entities` ("classes", "properties", "individuals"), has one of `keep_types` and
+    starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and a
+    graph without any type is not asked for types. `languages` are those of the labels that are shown, the best first,
+    "" for text without a language; an entity without a label in any of these is shown by another. `literals` are
+    predicates of tables whose objects are values, not entities. Entities that the files call obsolete are left out
+    unless `keep_obsolete`.
     """
 
     keep_types: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class GraphFilter:
 
 
 class AppliedFilter:
-    """Applies a `GraphFilter` to one side after the other; knows which words have met nothing, and who is obsolete."""
+    """A `GraphFilter` applied to each side in turn; collects unmatched words and obsolete entities."""
 
     def __init__(self, graph_filter: GraphFilter | None = None) -> None:
         self.filter, self.untyped, self.without_kinds = graph_filter or GraphFilter(), 0, 0
@@ -67,12 +67,12 @@ class AppliedFilter:
         }
 
     def with_values(self, part: Part, prefixes: dict[str, str]) -> Part:
-        """The part with values in place of the entities that are objects of `literals`, and of labels in a table."""
+        """Replace the entities that are objects of `literals`, or labels in a table, by values."""
         wanted = self._are("literals", part.predicates, prefixes) | says_labels(part)
         return as_values(part, wanted) if wanted.any() else part
 
     def __call__(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray, np.ndarray]:
-        """What is kept of the part, the ids of the entities that are not, and of those the obsolete ones."""
+        """Return what is kept, the ids of the entities that are not, and the obsolete ones among these."""
         gone = is_obsolete(part) & (not self.filter.keep_obsolete)
         gone &= not gone.all()
         self.obsolete.append(int(gone.sum()))
@@ -81,7 +81,7 @@ class AppliedFilter:
         return kept, np.concatenate([obsolete, left_out]), obsolete
 
     def _wanted(self, part: Part, prefixes: dict[str, str]) -> tuple[Part, np.ndarray]:
-        """What the options keep, and the ids of the others."""
+        """Return what the options keep, and the ids of the other entities."""
         if self.filter.keeps_all:
             return part, np.empty(0, dtype=object)
         allowed = self._predicates(part, prefixes)
@@ -97,7 +97,7 @@ class AppliedFilter:
         return kept.kept(stays), part.ids[~stays]
 
     def _of_kinds(self, part: Part) -> np.ndarray:
-        """bool [n]: those of a wanted kind."""
+        """Return bool [n], the entities of a wanted kind."""
         if not self.filter.entities:
             return np.ones(len(part.ids), dtype=bool)
         wanted = np.array([kind in self.filter.entities for kind in KINDS])
@@ -137,7 +137,7 @@ class AppliedFilter:
         return inside
 
     def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
-        """bool: those that are one of the option's words, as written or in full."""
+        """Return bool, which IRIs are one of the option's words, as written or in full."""
         found = np.zeros(len(iris), dtype=bool)
         for word in getattr(self.filter, option):
             here = (iris == word) | (iris == expand(word, prefixes))
@@ -166,5 +166,5 @@ class AppliedFilter:
 
 
 def _rows_with(column: TextColumn, words: set[str]) -> np.ndarray:
-    """bool: the rows of the column that hold one of the words."""
+    """Return bool [rows], which rows of the column hold one of the words."""
     return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

@@ -1,4 +1,4 @@
-"""The beginning of a file, by which its format and the layout of a table are known."""
+"""Read the beginning of a file, by which its format and table layout are recognised."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Head:
 
     @cached_property
     def numbered(self) -> list[tuple[int, str]]:
-        """(number, line) of the first whole lines that are not blank."""
+        """Return (number, line) of the first whole lines that are not blank."""
         lines = self.text.replace("\r\n", "\n").split("\n")
         whole = lines if self.whole else lines[:-1]
         return [(number, line) for number, line in enumerate(whole[:MAX_HEAD_LINES], 1) if line.strip()]
 
     @cached_property
     def lines(self) -> list[str]:
-        """The same without comments and numbers."""
+        """Return these lines without comments and numbers."""
         return [line for _, line in self.numbered if not line.lstrip().startswith("#")]
 
 
 def head_of(path: Path) -> Head:
-    """The beginning of a file; an UnreadableError if it cannot be opened."""
+    """Read the beginning of a file; an UnreadableError if it cannot be opened."""
     with open_input(path, utf_16=True) as file:
         data = file.read(HEAD_BYTES + 1)
     encoding = encoding_of_start(data)
@@ -50,7 +50,7 @@ def head_of(path: Path) -> Head:
 
 
 def _is_utf_8(start: bytes) -> bool:
-    """Whether the beginning of a file is UTF-8, whose last character may be cut."""
+    """Return whether the beginning of a file, whose last character may be cut, is UTF-8."""
     try:
         codecs.getincrementaldecoder(UTF_8)().decode(start)
     except UnicodeDecodeError:

@@ -292,12 +292,12 @@ def _load_own(
 
 
 def _notes(*graphs: Graph) -> list[str]:
-    """Return what is to be said of the files of graphs."""
+    """Return the notes on the files of graphs."""
     return [f"{file.path}: {note}" for graph in graphs for file in graph.files for note in file.notes]
 
 
 def _link_table(one: Input, source: Graph, target: Graph, problems: Problems) -> LinkTable:
-    """The links of a file, or of an object, which may name entities by labels that no other has."""
+    """Read the links of a file, or of an object, which may name entities by unique labels."""
     table = read_given_links(one, problems)
     return table if isinstance(one, Path) else require_unique_labels(table, source, target, problems)
 
@@ -318,7 +318,7 @@ def _name(given: list[Input]) -> str:
 def _checked(
     files: list[LinkFile], source: Graph, target: Graph, problems: Problems, options: LoadOptions, *, valid_share: float
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
+    """Return the links of each split, and warnings; a share of the training links replaces missing validation links."""
     splits, warnings = check_links(files, source, target, problems)
     problems.raise_if_any()
     if options.links_from == "ids":
@@ -331,7 +331,7 @@ def _checked(
 
 
 def _logged(warnings: list[str]) -> tuple[str, ...]:
-    """What is said of the files, as text that can be shown."""
+    """Log the warnings, and return them as printable text."""
     said = tuple(visible(warning, MAX_WARNING) for warning in warnings)
     for warning in said:
         logger.warning("%s", warning)

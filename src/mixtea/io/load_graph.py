@@ -1,4 +1,4 @@
-"""One side of a task from its files and objects, in whatever formats they are."""
+"""Read one side of a task from its files and objects, whatever their formats."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def read_graph(
 ) -> Graph:
     """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
 
-    `labels` is a table of ids and labels, `hints` are what the user says of columns of tables. `also` are the entities
-    that a benchmark names in its links alone. Their order must not tell which link they come from, hence the sorting. A
-    file that cannot be read is a problem, and then the graph is empty.
+    `labels` is a table of ids and labels, `hints` describe columns of tables. `also` are the entities that a benchmark
+    names in its links alone; they are sorted so that their order does not reveal the links. A file that cannot be read
+    is a problem, and then the graph is empty.
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
     graph_filter = graph_filter or AppliedFilter(GraphFilter(keep_obsolete=True))
@@ -168,7 +168,7 @@ def _read(one: Input, problems: Problems) -> tuple[Part | RowTable, Path, str]:
 
 
 def _graph(part: Part, files: list[FileRead], graph_filter: AppliedFilter, problems: Problems) -> Graph:
-    """The part as a graph, with the relations that its triples have."""
+    """Return the graph, filtered, with the relations that its triples have."""
     known = prefixes.joined([part.prefixes])
     part = replace(part, kinds=kinds_of(part))
     kept, left_out, obsolete = graph_filter(part, known)
@@ -187,7 +187,7 @@ def _graph(part: Part, files: list[FileRead], graph_filter: AppliedFilter, probl
 
 
 def _labelled(part: Part, path: Path | None, problems: Problems) -> Part:
-    """The part with the labels that its attribute triples state, and those of a table that are of its entities."""
+    """Add the labels that attribute triples state, and those that a table has for known entities."""
     part = replace(part, labels=Labels.of_attributes(part.attributes))
     if path is None:
         return part

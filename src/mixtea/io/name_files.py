@@ -1,4 +1,4 @@
-"""Files that say what entities are called: names, translations, a dictionary to translate by, and synonyms."""
+"""Read files of names: names, translations, a dictionary to translate by, and synonyms."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLE_FORMATS = ("TSV", "CSV", *TYPED_FORMATS)
 
 @dataclass(frozen=True)
 class NameFiles:
-    """Names of each side, names of the source in the target's language, words that translate them, and synonyms."""
+    """Files of names per side, of translated names of the source, of words to translate by, and of synonyms."""
 
     source: Sequence[Path] = ()
     target: Sequence[Path] = ()
@@ -38,7 +38,7 @@ class NameFiles:
     def add_labels(
         self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = LANGUAGES
     ) -> tuple[Graph, Graph, list[str]]:
-        """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
+        """Return both graphs with the labels of the files, and warnings; errors of a file are problems."""
         warnings: list[str] = []
 
         def labels(graph: Graph, paths: Sequence[Path], side: str, rank: int) -> list[Labels]:
@@ -59,7 +59,7 @@ def _labelled(graph: Graph, more: list[Labels], languages: Sequence[str]) -> Gra
 
 
 def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, warnings: list[str]) -> Labels:
-    """The labels of a table of ids and texts. Of ids that the graph does not have, all are too many."""
+    """Return the labels of a table of ids and texts; an error if the graph has none of the ids."""
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
         return Labels.none()
@@ -88,7 +88,7 @@ def _report_unknown_ids(table: Table, unknown: np.ndarray, side: str, problems: 
 
 
 def _translate(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
-    """Of the source's own names those that have a word in the dictionary, translated."""
+    """Translate the source's own names that have a word in the dictionary."""
     entries: list[tuple[str, str]] = []
     for path in paths:
         if (table := _read(path, WORD_HEADERS, problems)) is not None:
@@ -108,7 +108,7 @@ def _translate(paths: Sequence[Path], source: Graph, problems: Problems, warning
 
 
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
-    """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
+    """Read two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
     with collect_unreadable(problems):
         todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
         kind = detect_format_among(path, TABLE_FORMATS, "table of names", todo)

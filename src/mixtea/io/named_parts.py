@@ -1,7 +1,7 @@
-"""What a path names beside a file: a sheet of a workbook, a table of a database, or a query.
+"""Split paths that name a part of a file: a sheet of a workbook, a table of a database, or a query.
 
 `people.xlsx#Sheet name`, `places.db#towns`, and `sqlite:FILE` or `sqlite:FILE#towns` whatever the file is called. A
-query stands there in brackets, with other signs for slashes.
+query is in brackets, with other signs for slashes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ESCAPE = "\u2216"
 
 
 class NamedPart(NamedTuple):
-    """The file that a path names, and of it a sheet or a table, or a query; empty if none is named."""
+    """The file of a path, and the sheet, table or query that the path names; "" if it names none."""
 
     file: Path
     part: str = ""
@@ -50,12 +50,12 @@ def split_name(path: Path) -> NamedPart:
 
 
 def is_prefixed(path: Path) -> bool:
-    """Whether a path says that its file is a database, whatever it is called."""
+    """Return whether a path begins with `sqlite:`, whatever the file is called."""
     return str(path).startswith(SQLITE)
 
 
 def plain_name(path: Path) -> str:
-    """The file's name without its endings, and without what the path names of it."""
+    """Return the file's name without its endings and without the part that the path names."""
     return bare_path(path).stem
 
 

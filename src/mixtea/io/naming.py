@@ -1,4 +1,4 @@
-"""Decide which texts of a graph are labels beside those of the vocabulary: as the user wants it, else as it is found.
+"""Decide which texts of a graph are labels beside those of common vocabularies: as the user wants, else as detected.
 
 A graph whose entities mostly have labels stays as it is, unless the user names others.
 """
@@ -25,7 +25,7 @@ MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 
 @dataclass(frozen=True)
 class NameColumns:
-    """Predicates, or columns of a table, that the user wants as names: of whichever side has them, or of one side.
+    """Predicates or columns that the user wants as names: of whichever side has them, or of one side.
 
     `never` are those of the source and of the target that are no names, whatever they look like.
     """
@@ -48,7 +48,7 @@ class NameColumns:
     def apply(
         self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = LANGUAGES
     ) -> tuple[Graph, Graph]:
-        """Return both graphs with the labels that are wanted, else where `find` says so with those that are found."""
+        """Return both graphs with the labels that are wanted, else, where `find` is set, with detected ones."""
         graphs = (source, target)
         wanted = [_wanted(source, self.source, "source"), _wanted(target, self.target, "target")]
         for word in self.both:
@@ -75,7 +75,7 @@ class NameColumns:
 
 
 def name_coverage(graph: Graph) -> list[dict[str, Any]]:
-    """Return the predicates whose values are names, with how many entities have one and how distinct they are."""
+    """Return the predicates whose values are names, with the share of entities that have one and of distinct names."""
     of, found = graph.attributes, []
     for predicate, rows in rows_by_predicate(of):
         if graph.is_name(predicate):
@@ -134,7 +134,7 @@ def _predicate(graph: Graph, word: str) -> str | None:
 
 
 def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
-    """Return the error about a column that is not there, with those that are."""
+    """Return the error about a missing column, with the existing ones."""
     there = dict.fromkeys(_as_written(graph, one) for graph in graphs for one in graph.attributes.predicate.texts())
     shown = ", ".join(map(shorten, list(there)[:MAX_COLUMNS_SHOWN])) + (
         ", ..." if len(there) > MAX_COLUMNS_SHOWN else ""

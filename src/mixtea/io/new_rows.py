@@ -1,4 +1,4 @@
-"""Entities that come to a graph later: read as the graph was, and compared with what it has under the same ids."""
+"""Read entities that are added later like the graph they join, and compare them with its entities of the same ids."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PredicateValues = frozenset[tuple[str, str]]  # what is said of an entity: predi
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """`rows` [n] are the entities of `graph` that something is said of, others are only led to.
+    """Later entities: `rows` [n] of `graph` have statements, the others are only objects.
 
     `place` [n] are their numbers in the known graph, -1 for those that it does not have, and `same` [n] tells of which
     it says the same. `warnings` are about columns.
@@ -56,7 +56,7 @@ def read_new_rows(rows: Any, known: Graph) -> NewRows:
 
 
 def _with_values(graph: Graph, known: Graph) -> Graph:
-    """The graph with values in place of the entities that a column leads to which holds values in the known one."""
+    """Replace entities by values in columns that hold values in the known graph."""
     values = {*known.attributes.predicate.texts()} - {*map(str, known.relations)}
     wanted = np.array([str(name) in values for name in graph.relations], dtype=bool)
     here = wanted[graph.triples[:, 1]]
@@ -69,7 +69,7 @@ def _with_values(graph: Graph, known: Graph) -> Graph:
 
 
 def _named_alike(graph: Graph, known: Graph) -> Graph:
-    """The graph with the labels by the predicates that name the known one, where these are not the vocabulary's."""
+    """Add labels by the predicates that name the known graph, where these are not of common vocabularies."""
     if not known.name_predicates:
         return graph
     ranks = {predicate: min(rank, TAKEN) for rank, predicate in enumerate(known.name_predicates)}
@@ -78,7 +78,7 @@ def _named_alike(graph: Graph, known: Graph) -> Graph:
 
 
 def _column_warnings(graph: Graph, known: Graph) -> tuple[str, ...]:
-    """What to know of columns that only one of both graphs has; an error if they have none in common."""
+    """Warn about columns that only one of both graphs has; an error if they share none."""
     there = [_columns(known), _columns(graph)]
     if there[1] and not there[0].keys() & there[1].keys() and not len(graph.labels):
         raise DataError(
@@ -103,7 +103,7 @@ def _join_names(graph: Graph, names: Any) -> str:
 
 
 def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
-    """The graph with the labels that entities have in the known one, where those are only led to here."""
+    """Add the labels of the known graph to entities that are only objects here."""
     place = known.find(graph.ids[led_to])
     called = [(i, known.label(at)) for i, at in zip(led_to.tolist(), place.tolist(), strict=True) if at >= 0]
     names = [(i, text) for i, text in called if text is not None]
@@ -112,7 +112,7 @@ def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
 
 
 def _statements_of(graph: Graph, index: int, columns: set[str]) -> PredicateValues:
-    """What is said of an entity by some columns."""
+    """Return the predicates and values of an entity in some columns."""
     values = {(predicate, value) for predicate, value, _, _ in graph.attributes_of(index) if predicate in columns}
     leads = {(str(graph.relations[r]), str(graph.ids[t])) for _, r, t in graph.triples_of(index)[0].tolist()}
     return frozenset(values | {lead for lead in leads if lead[0] in columns})

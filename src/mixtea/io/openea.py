@@ -1,4 +1,4 @@
-"""A benchmark folder in OpenEA's layout: where its files lie, and its two graphs."""
+"""Find the files of a benchmark folder in OpenEA's layout, and read its two graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mixtea.io.load_graph import read_graph
 
 
 def read_folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: Problems) -> tuple[Graph, Graph]:
-    """Both graphs, with the entities that links name alone."""
+    """Read both graphs, with the entities that occur in links alone."""
     source, target = (
         read_graph(
             folder / f"rel_triples_{side}", problems,
@@ -27,7 +27,7 @@ def read_folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: P
 
 
 def find_split(folder: Path, fold: int | None) -> tuple[Path, int | None]:
-    """The folder that holds train_links and test_links, and the fold it is."""
+    """Return the folder that holds train_links and test_links, and its fold."""
     folds = folder / "721_5fold"
     if folds.is_dir():
         fold = 1 if fold is None else fold
@@ -45,5 +45,5 @@ def find_split(folder: Path, fold: int | None) -> tuple[Path, int | None]:
 
 
 def existing_path(path: Path) -> Path | None:
-    """The path, also of a link that leads nowhere: who opens it says so."""
+    """Return the path if it exists, even as a broken link, which opening reports."""
     return path if os.path.lexists(path) else None

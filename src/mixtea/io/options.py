@@ -1,4 +1,4 @@
-"""What a user wants of a task, whatever it is read from."""
+"""Options of `load_task` that do not depend on the format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINKS_FROM = ("given", "names", "ids")
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How strictly files are read, how links are split, the files of names, what is kept, where links come from."""
+    """Options of `load_task`: strictness, seed, names, attributes, origin of links, columns."""
 
     strict: bool
     seed: int
@@ -47,7 +47,7 @@ class LoadOptions:
     ) -> tuple[Graph, Graph, list[str]]:  # fmt: skip
         """Return both graphs with more names, and without values if they are not wanted; and warnings.
 
-        Names are looked for among the values, if `finds_names`, of a side that no file of names is given for.
+        With `finds_names`, names are detected among the values of a side without a file of names.
         """
         if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
             self.columns.check_known(_columns(source), _columns(target))

@@ -1,4 +1,4 @@
-"""Find what separates the columns of a table of text: what a user says, a usual sign, or any sign that fits."""
+"""Find the separator of a text table: the user's, a usual sign, or any sign that fits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _given: ContextVar[str] = ContextVar("separator", default="")
 
 @contextmanager
 def use_separator(separator: str | None) -> Iterator[None]:
-    """In the block tables of text are separated by this sign; with None by what is found."""
+    """Use this separator for text tables inside the block; with None it is detected."""
     token = _given.set(_parse_separator(separator) if separator is not None else _given.get())
     try:
         yield
@@ -79,7 +79,7 @@ def separator_name(separator: str) -> str:
 
 
 def separator_note(separator: str, kind: str) -> tuple[str, ...]:
-    """Return what to tell of a separator that the ending of the file does not mean."""
+    """Return a note on a separator that the ending of the file does not imply."""
     usual = "\t" if kind == "TSV" else ","
     return () if separator in (usual, current_separator()) else (f"separated by {separator_name(separator)}",)
 
@@ -102,7 +102,7 @@ def odd_separator(head: Head) -> str | None:
 
 
 def _may_separate(sign: str) -> bool:
-    """Whether a sign may stand between columns: letters, digits, spaces and what is part of words may not.
+    """Return whether a sign may be a separator: letters, digits, spaces and parts of words may not.
 
     >>> "".join(filter(_may_separate, "#|;:%^~$ a1.-_/@'(é"))
     '#|;:%^~$'
@@ -120,7 +120,7 @@ def first_rows(head: Head, separator: str) -> list[list[str]]:
 
 
 def is_even(rows: list[list[str]]) -> bool:
-    """Whether all rows have the same number of columns, two at least."""
+    """Return whether all rows have the same number of columns, two at least."""
     return len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
 
 
@@ -130,7 +130,7 @@ def _is_mostly_even(rows: list[list[str]]) -> bool:
 
 
 def _has_prefixes(rows: list[list[str]]) -> bool:
-    """Whether colons belong to IRIs, with a prefix or in full."""
+    """Return whether colons belong to IRIs, with a prefix or in full."""
     return any(cell.startswith("//") for row in rows for cell in row) or any(
         len(set(column)) == 1 for column in zip(*rows, strict=True)
     )

@@ -23,7 +23,7 @@ SPREADSHEETS = (".xls", ".xlsb", ".ods")
 
 
 def format_by_ending(path: Path) -> str:
-    """The format that the ending means, under .gz or .zst; a name without a known ending is tab-separated text."""
+    """Return the format of the ending, under .gz or .zst; without a known ending it is TSV."""
     if is_prefixed(path):
         return "SQLite"
     bare = bare_path(path)
@@ -42,7 +42,7 @@ def format_by_ending(path: Path) -> str:
 
 
 def detect_format(path: Path) -> str:
-    """The format of a file: what its ending means if the file looks like that, else what it looks like."""
+    """Return the format of a file: that of its ending if the content fits, else that of the content."""
     if is_prefixed(path):
         return "SQLite"
     try:
@@ -73,14 +73,14 @@ def _detect_by_content(path: Path, head: Head, meant: str) -> str:
 
 
 def _looks_as_named(kind: str, head: Head) -> bool:
-    """Return whether a file whose ending names a format looks like it."""
+    """Return whether a file is like the format of its ending."""
     row = format_row(kind)
     is_it = row.recognise_named or row.recognise
     return is_it is not None and is_it(head)
 
 
 def detect_format_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:
-    """Return the format of a file, if it is one of those that can hold `what`; else an error says what to do."""
+    """Return the format of a file; an error if it is not one of those that can hold `what`."""
     kind = detect_format(path)
     if kind not in kinds:
         raise UnreadableError(path, None, "", f"{kind} holds no {what}", todo)
@@ -88,7 +88,7 @@ def detect_format_among(path: Path, kinds: Container[str], what: str, todo: str)
 
 
 def format_warnings(path: Path, kind: str) -> list[str]:
-    """What to say of a file that was read as another format than its ending means; what is no file has no ending."""
+    """Warn about a file that was read as another format than its ending names."""
     try:
         meant = format_by_ending(path)
     except UnreadableError:
@@ -103,7 +103,7 @@ def format_warnings(path: Path, kind: str) -> list[str]:
 
 
 def _check_readable(path: Path, head: Head, kind: str) -> None:
-    """Only tables of text may be UTF-16; without a mark it would be read as text full of NULs."""
+    """Refuse UTF-16 except in text tables; without a mark it would be read as text full of NULs."""
     is_utf_16 = head.encoding.startswith("utf-16") and not (kind and format_row(kind).any_encoding)
     if (is_utf_16 or (head.encoding == UTF_8 and is_like_utf_16(head.data))) and not head.data.startswith(BINARY):
         raise UnreadableError(path, None, "", "UTF-16 text, which is not UTF-8", SAVE_AS_UTF_8)

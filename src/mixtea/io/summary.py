@@ -1,4 +1,4 @@
-"""What a task holds, in numbers."""
+"""Summarise a task in numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOP_RELATIONS, TOP_LANGUAGES = 5, 20
 
 
 def summary(task: Task) -> dict[str, Any]:
-    """Counts of both graphs and of the links, and warnings about what will hurt."""
+    """Return counts of both graphs and of the links, and warnings."""
     return {
         "task": task.name,
         "fold": task.fold,
@@ -88,7 +88,7 @@ def _file(file: FileRead) -> dict[str, Any]:
 
 
 def degrees(graph: Graph) -> np.ndarray:
-    """[n]: how many different neighbours each entity has."""
+    """Return [n], the number of distinct neighbours of each entity."""
     head, tail = graph.triples[:, 0], graph.triples[:, 2]
     n = graph.n_entities
     pairs = np.unique(np.concatenate([head * n + tail, tail * n + head]))
@@ -96,14 +96,14 @@ def degrees(graph: Graph) -> np.ndarray:
 
 
 def languages(labels: Labels) -> dict[str, int]:
-    """How many labels there are in each language, the most frequent ones first; "" is none."""
+    """Count the labels in each language, the most frequent first; "" is none."""
     column = labels.language
     counts = np.bincount(column.codes, minlength=column.n_texts).tolist()
     return dict(Counter(dict(zip(column.texts(), counts, strict=True))).most_common(TOP_LANGUAGES))
 
 
 def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
-    """The relations with the most triples, for a person."""
+    """Return the relations with the most triples, for display."""
     counts = np.bincount(graph.triples[:, 1], minlength=graph.n_relations)
     most = np.argsort(-counts, kind="stable")[:n]
     return [{"relation": graph.shorten(str(graph.relations[i])), "triples": int(counts[i])} for i in most]

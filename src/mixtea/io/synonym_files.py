@@ -1,4 +1,4 @@
-"""Files of synonyms: a group of names per line, separated by tabs."""
+"""Read files of synonyms: a group of names per line, separated by tabs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WRITE_NAMES = "Write two names or more in a line, separated by tabs."
 def read_synonyms(paths: Sequence[Path], problems: Problems) -> tuple[Groups, list[str]]:
     """Return the groups of all files in plain names, joined where they share one; and warnings.
 
-    What is wrong with a file is a problem: a line of fewer than two names, or a file without any line.
+    A line of fewer than two names, or a file without any line, is a problem.
     """
     groups: list[list[str]] = []
     warnings: list[str] = []
@@ -36,7 +36,7 @@ def read_synonyms(paths: Sequence[Path], problems: Problems) -> tuple[Groups, li
 
 
 class _GroupFile:
-    """The lines of a file as groups; any number of names may be in a line, so that it is not read as a table."""
+    """A file of groups; a line may have any number of names, so that it is not a table."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path, self.problems, self.n_long = path, problems, 0
@@ -63,7 +63,7 @@ class _GroupFile:
                     yield number, line
 
     def _names(self, number: int, line: str) -> list[str]:
-        """Return the names of a line as they are compared, but for those that are too long; cells may be empty."""
+        """Return the plain names of a line, except those that are too long; cells may be empty."""
         if (n := line.count("\t") + 1) > current_limits().max_columns:
             raise limit_exceeded(self.path, number, f"{n:,} columns", "max_columns")
         names = []

@@ -1,4 +1,4 @@
-"""How a table of text is laid out: what separates its columns, where its header is, and which columns are meant."""
+"""Find the layout of a text table: its separator, its header, and the requested columns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIGNS = frozenset({"=", "<", ">", "%", "?", "==", "≡", "⊑", "⊒"})
 
 @dataclass(frozen=True)
 class Layout:
-    """`places` are the columns that are meant among `width`; what stands up to `header_line` (0: none) is no row.
+    """The requested columns, `places` among `width`; lines up to `header_line` (0: none) are not rows.
 
     A relation between the ends of links, where there is one, is the last of the places.
     """
@@ -37,7 +37,7 @@ class Layout:
 
 
 def find_layout(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
-    """By the header if one is known; else all columns, of which links may have more than two if these are measures."""
+    """Find the layout by a known header; else all columns, of which links may have more if these are measures."""
     own, *_ = separators = possible_separators(kind, head)
     for separator in separators:
         for number, line in possible_headers(head):
@@ -80,7 +80,7 @@ def no_relation_error(path: Path, line: int | None, header: str) -> UnreadableEr
 
 
 def check_names(path: Path, line: int | None, names: Sequence[str], places: Sequence[int], separator: str) -> None:
-    """Of the columns that are meant each has a name of its own."""
+    """Raise an error unless each requested column has a name of its own."""
     if name := repeated_name(names, places):
         raise UnreadableError(path, line, separator.join(names), f"two columns named {name}:", "Name each column once.")
 
@@ -100,7 +100,7 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
 
 
 def possible_headers(head: Head) -> list[tuple[int, str]]:
-    """The comments at the beginning and the first line after them: one of these may be the header."""
+    """Return the comments at the beginning and the first line after them."""
     found = []
     for number, line in head.numbered:
         found.append((number, line))
@@ -110,7 +110,7 @@ def possible_headers(head: Head) -> list[tuple[int, str]]:
 
 
 def split_line(line: str, separator: str) -> list[str]:
-    """What stands between separators; the line as it is if its quotes are broken."""
+    """Return the cells of a line; the line as it is if its quotes are broken."""
     if separator == "\t":
         return line.split("\t")
     try:
@@ -120,15 +120,15 @@ def split_line(line: str, separator: str) -> list[str]:
 
 
 def _is_better(rows: list[list[str]], own: list[list[str]], separator: str, n: int) -> bool:
-    """Whether this separator makes equal rows, each of which begins with a cell that the usual one does not divide."""
+    """Return whether this separator makes equal rows, whose first cells the usual one does not divide."""
     widths = {len(row) for row in rows}
     return len(widths) == 1 and max(widths) >= n and all(separator in row[0] for row in own)
 
 
 def _find_measures(rows: list[list[str]], n: int) -> list[int] | None:
-    """[] or the place of the relation, if all columns after the second hold measures, relations or kinds.
+    """Return [] or the position of the relation, if all columns after the second hold measures, relations or kinds.
 
-    Where three columns are meant (n), the place of the measure.
+    Where three columns are requested (n), return the position of the measure.
     """
     widths = {len(row) for row in rows}
     if len(widths) != 1 or max(widths) <= 2:

@@ -15,8 +15,8 @@ from small_files import excel, graph_of, triples_of
 
 from mixtea import DataError, Limits, load_task
 from mixtea.errors import MissingExtraError
-from mixtea.io.formats import excel as reader
 from mixtea.io.formats import table_process
+from mixtea.io.formats import typed_tables as reader
 from mixtea.io.formats.table_process import ColumnRequest
 from mixtea.io.formats.typed_tables import read_excel
 from mixtea.io.safe.limits import use_limits

@@ -83,7 +83,7 @@ def is_packed_date(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a date, a time of day, or both; years alone are not sure to be such.
+    """Return whether a text is a date, a time of day, or both; not a year alone.
 
     >>> [is_date(text) for text in ("1999-12-31", "Jan 5 1999", "10:30", "31/12/99 10:30", "1999", "12-inch")]
     [True, True, True, True, False, False]

@@ -1,4 +1,4 @@
-"""What a user says of columns: `columns=` in Python, a TOML file on the command line. A hint is never overruled."""
+"""Column hints of a user, from `columns=` or a TOML file; they take precedence over what is detected."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ EXAMPLE = 'Write for instance {"price": "ignore", "phone": {"key": True}, "sourc
 
 @dataclass(frozen=True)
 class ColumnHint:
-    """What a user says of a column; what is empty is left to be found.
+    """A user's description of one column; empty fields are detected.
 
-    `kind` is one of KINDS or "ignore"; a `key` decides alone; `weight` multiplies what the column counts for;
-    `same_as` is the column of the other side that it belongs to, `refers_to` the table whose ids it holds, and
-    `separator` what separates the items of a list.
+    `kind` is one of KINDS or "ignore"; a `key` decides alone; `weight` multiplies what the column counts for; `same_as`
+    is the column of the other side that it belongs to, `refers_to` the table whose ids it holds, and `separator` what
+    separates the items of a list.
     """
 
     kind: str = ""
@@ -61,7 +61,7 @@ Hints = Mapping[str, ColumnHint]
 
 @dataclass(frozen=True)
 class ColumnHints:
-    """Hints by the name of the column: of both sides, and of one side alone, which come before those of both."""
+    """Hints by column name: for both sides, and for one side, which take precedence."""
 
     both: Hints = field(default_factory=dict)
     source: Hints = field(default_factory=dict)
@@ -74,7 +74,7 @@ class ColumnHints:
         return {**self.both, **getattr(self, side)}
 
     def check_known(self, source: Iterable[str], target: Iterable[str]) -> None:
-        """Raise a DataError about a hint for a column that is not there; of `source` and `target` are the columns."""
+        """Raise a DataError for a hint whose column is not among those of `source` and `target`."""
         there = {"source": [*source], "target": [*target]}
         for side, hints in (("", self.both), *((side, getattr(self, side)) for side in SIDES)):
             known = there[side] if side else there["source"] + there["target"]

@@ -59,7 +59,7 @@ MAX_NAME_WORDS = 12
 
 @dataclass(frozen=True, eq=False)
 class ColumnStats:
-    """What the cells of a column look like: `n` rows in all, of which `column` has some."""
+    """Statistics of the cells of one column: `n` rows, of which `column` has some."""
 
     column: Column
     n: int
@@ -85,7 +85,7 @@ class ColumnStats:
 
     @cached_property
     def sample(self) -> list[str]:
-        """Cells that are evenly spread over all."""
+        """Return cells that are evenly spread over the column."""
         texts = self.column.coded
         return [text.strip() for text in texts.take(np.arange(0, len(texts), len(texts) // MAX_SAMPLE + 1)).tolist()]
 

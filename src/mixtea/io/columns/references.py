@@ -21,7 +21,7 @@ PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".svg", ".pdf", ".mp3", ".mp4", ".h
 
 @dataclass(frozen=True, eq=False)
 class RowKey:
-    """A column of a table by whose values rows can be referred to: `values`, and `ids` of the rows that have them."""
+    """A column by whose `values` rows can be referred to, and the `ids` of these rows."""
 
     table: str
     column: str
@@ -30,7 +30,7 @@ class RowKey:
 
     @cached_property
     def by_value(self) -> dict[str, str]:
-        """The id of the row that has a value."""
+        """Return the row id of each value."""
         return dict(zip(self.values.tolist(), self.ids.tolist(), strict=True))
 
 
@@ -41,11 +41,11 @@ def unknown_key(table: str = "") -> RowKey:
 
 
 def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Column) -> RowKey | None:
-    """Return the column of another table, or of the same, whose values a column holds; None if it holds values.
+    """Return the column, of this or another table, whose values a column holds; None if it holds literal values.
 
-    Numbers are references only if the column is called so, or if more of them are ids than chance would have it; never
-    if they are dates or called as measures are. A column with the `ids` of its own rows refers to nothing, and one of
-    IRIs to things that need not have rows.
+    Numbers are references only if the column name suggests it, or if more of them are ids than chance would yield;
+    never if they are dates or measures. A column that repeats the `ids` of its own rows refers to nothing; one of IRIs
+    refers to entities that need not have rows.
     """
     texts = column.coded
     if not len(texts):

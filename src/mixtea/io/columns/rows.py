@@ -1,4 +1,4 @@
-"""Tables with an entity per row become triples and values, all tables of a side together."""
+"""Convert tables with one entity per row to triples and values, all tables of a side together."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPE = "rdf:type"  # states which of several tables an entity is a row of
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """A table as it was read; `lines` [n] are where its rows stand, `notes` are what a user should know of it."""
+    """A table as it was read, with the `lines` [n] of its rows and `notes` for the user."""
 
     path: Path
     columns: tuple[Column, ...]
@@ -52,7 +52,7 @@ def name_of_table(path: Path) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """A table with what each column is; `place` is that of the column of ids, None where rows are numbered."""
+    """A table with the kind of each column; `place` is the column of ids, None where rows are numbered."""
 
     table: RowTable
     hints: Hints
@@ -65,7 +65,7 @@ class _Read:
 
     @cached_property
     def ids(self) -> Column:
-        """The ids of the rows; a row may have none."""
+        """Return the ids of the rows; a row may have none."""
         n = len(self.table.lines)
         if self.place is None:
             return Column("", np.arange(n), object_array([str(row) for row in range(1, n + 1)]))
@@ -78,23 +78,23 @@ class _Read:
 
     @cached_property
     def entity(self) -> np.ndarray:
-        """int64 [n]: the number of each row's id among the different ones, -1 where it has none."""
+        """Return int64 [n], the number of each row's id among the distinct ones, -1 without an id."""
         found = np.full(len(self.table.lines), -1)
         found[self.ids.rows] = self.ids.coded.codes
         return found
 
     @cached_property
     def entities(self) -> np.ndarray:
-        """The different ids, as the graph has them."""
+        """Return the distinct ids, as the graph has them."""
         return _prefixed(self.ids.distinct[1], self.prefix)
 
     @property
     def is_unique(self) -> bool:
-        """Whether hardly an id comes twice."""
+        """Return whether hardly any id is repeated."""
         return self.ids.coded.n_texts >= MIN_DISTINCT_ID * len(self.ids.rows)
 
     def row_keys(self) -> Iterator[RowKey]:
-        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
+        """Yield the columns by whose values other tables may refer to rows: ids, then codes; not row numbers."""
         if self.place is not None:
             yield RowKey(self.name, self.id_name, self.ids.coded, self.ids.coded)
         for column in self.columns:
@@ -115,11 +115,11 @@ class _Read:
 def table_graphs(
     tables: Sequence[RowTable], hints: Hints, problems: Problems
 ) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
-    """Return of each table what it says, what its columns are, and what a user should know of it.
+    """Return the graph data, the column summaries and the notes of each table.
 
-    Each row is an entity, by its column of ids, else by its number from 1. Columns that refer to rows, of this table
-    or another, and of IRIs lead to entities; others hold values, unless empty. Ids that tables of different things have
-    in common are kept apart by the names of the tables.
+    Each row is an entity, identified by its column of ids, else by its number from 1. Columns that refer to rows, of
+    this table or another, and columns of IRIs lead to entities; others hold values. Ids that several tables share are
+    prefixed with the names of the tables.
     """
     read = _with_table_names(_without_foreign_ids([_with_id_column(table, hints) for table in tables]))
     read = [_with_kinds(one) for one in _with_prefixes(read)]
@@ -219,7 +219,7 @@ def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
 
 
 def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
-    """Return what a table says; where a side has `several` tables, of each entity also which it is a row of."""
+    """Return the graph data of a table; of `several` tables, also which one each entity is a row of."""
     path, lines = one.table.path, one.table.lines
     others = [column for place, column in enumerate(one.columns) if place != one.place]
     led = {column.name: column for column in others if column.name in one.led and column.is_single}
@@ -254,7 +254,7 @@ def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, T
 
 
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
-    """Return per row the entity itself, or what a column that it is `about` refers to; empty where there is none."""
+    """Return per row the entity itself, or what the column `about` refers to; empty where there is none."""
     if about is not None:
         return _resolve_references(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
     found = np.full(len(one.entity), "", dtype=object)
@@ -272,7 +272,7 @@ def _subject_and_predicate(name: str, one: _Read, led: Mapping[str, Column]) -> 
 
 
 def _resolve_references(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
-    """Return the entities that cells refer to; what is no id of a row stays as it is."""
+    """Return the entities that cells refer to; an unknown id stays as it is."""
     if key.values is not key.ids:
         texts = object_array([key.by_value.get(text, text) for text in texts.tolist()])
     return _prefixed(texts, prefixes.get(key.table, ""))

@@ -77,7 +77,7 @@ def is_measure_word(name: str) -> bool:
 
 
 def is_code_number_word(name: str) -> bool:
-    """Return whether numbers in a column so called are no measures, such as those of phones and houses."""
+    """Return whether numbers in a column of this name are not measures, such as phone and house numbers."""
     return not NO_MEASURES.isdisjoint(words_of(name))
 
 

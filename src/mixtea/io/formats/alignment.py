@@ -1,4 +1,4 @@
-"""Links in the Alignment format of the OAEI, as matchers and evaluations write it."""
+"""Read links in the Alignment format of the OAEI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_MESSAGE = 500
 
 
 class AlignmentCell(NamedTuple):
-    """What a cell says, and the line of its second entity."""
+    """One cell of an alignment, with the line of its second entity."""
 
     line: int
     entity1: str
@@ -33,7 +33,7 @@ class AlignmentCell(NamedTuple):
 
 
 def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The cells with the relation `=`; others are left out with a warning."""
+    """Read the cells with the relation `=`; others are left out with a warning."""
     notes = dict[str, str]()
     cells = list(_cells(path, notes))
     same = [cell for cell in cells if is_equal(cell.relation)]
@@ -51,7 +51,7 @@ def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
 
 
 def _cells(path: Path, notes: dict[str, str]) -> Iterator[AlignmentCell]:
-    """From a process of its own, in the order of the file; `notes` gets those on namespaces of plain ids."""
+    """Yield the cells from the parser process; `notes` collects the namespaces of plain ids."""
     limits = current_limits()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     wanted: dict[str, Any] = {"xml": xml | {"max_token": limits.max_token_mib * MIB}}

@@ -1,4 +1,4 @@
-"""Cells that have types, as the text that a CSV file would hold; what is missing is an empty cell."""
+"""Convert typed cells to the text that a CSV file would hold; a missing value is an empty cell."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ WRITE_AS_TEXT = "Values are texts, numbers, truth values, dates or a list of the
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of a column that are not empty: `texts` [k], and `rows` [k], the places of their rows, ascending.
+    """The cells of a column that are not empty: `texts` [k] and the ascending numbers of their `rows` [k].
 
     A row whose cell holds several values comes several times.
     """
@@ -49,21 +49,21 @@ class Column:
 
     @cached_property
     def coded(self) -> TextColumn:
-        """The texts, each different one once."""
+        """Return the texts as codes of distinct texts."""
         return TextColumn.from_texts(self.texts)
 
     @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different texts, and for each cell the place of its text among them, in front."""
+        """Return the code of each cell, and the distinct texts."""
         return self.coded.codes, self.coded.objects()
 
     @property
     def is_single(self) -> bool:
-        """Whether no row has several values."""
+        """Return whether no row has several values."""
         return not (self.rows[1:] == self.rows[:-1]).any()
 
     def cells(self, n: int) -> np.ndarray:
-        """The texts of n rows, one per row, empty where there is none; the last of several."""
+        """Return the texts of n rows, empty where there is none; the last of several."""
         found = np.full(n, "", dtype=object)
         found[self.rows] = self.texts
         return found
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False, init=False)
 class CodedColumn(Column):
-    """A column whose texts are objects of Python only once somebody asks for them."""
+    """A column whose texts become Python objects on first use."""
 
     def __init__(self, name: str, cells: TextColumn) -> None:
         filled = np.diff(cells.offsets) > 0
@@ -81,7 +81,7 @@ class CodedColumn(Column):
 
     @cached_property  # type: ignore[misc] # a field of other columns
     def texts(self) -> np.ndarray:
-        """The text of each cell."""
+        """Return the text of each cell."""
         codes, unique = self.distinct
         return unique[codes]
 
@@ -93,7 +93,7 @@ def text_column(name: str, cells: np.ndarray) -> Column:
 
 
 def value_column(name: str, cells: Sequence[Any], path: Path, lines: np.ndarray, problems: Problems) -> Column:
-    """Make a column of values of any type, lists of values among them; what is no value is a problem of its line."""
+    """Make a column of values of any type, lists included; a cell that is not a value is a problem of its line."""
     rows, values = array("q"), []
     for row, cell in enumerate(cells):
         for value in cell if isinstance(cell, LIST_TYPES) else (cell,):
@@ -108,7 +108,7 @@ def value_column(name: str, cells: Sequence[Any], path: Path, lines: np.ndarray,
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is empty.
+    """Return whether a cell is empty.
 
     >>> [is_missing(value) for value in (None, "", float("nan"), pd.NaT, pd.NA, np.datetime64("NaT"), 0, False, "NA")]
     [True, True, True, True, True, True, False, False, False]
@@ -119,10 +119,10 @@ def is_missing(value: Any) -> bool:
 
 
 def value_texts(values: Sequence[Any]) -> list[str | None]:
-    """The values of a column as text, None for what is no value.
+    """Return the values of a column as text, None where a cell is not a value.
 
-    Numbers with a point keep it, unless all of the column are whole: then they are ids or counts, which became such
-    where a cell was missing. Moments of a column that are all at midnight are days.
+    Floats keep their point, unless all of the column are whole numbers: then they are ids or counts, which became
+    floats where a cell was missing. Moments of a column that are all at midnight become days.
 
     >>> value_texts([5.0, 7]), value_texts([5.0, 2.5]), value_texts([True, pd.Timestamp("2020-01-31"), {}])
     (['5', '7'], ['5.0', '2.5'], ['True', '2020-01-31', None])
@@ -136,10 +136,7 @@ def value_texts(values: Sequence[Any]) -> list[str | None]:
 
 
 def typed_texts(kind: str, cells: np.ndarray) -> np.ndarray:
-    """The cells of a column as `value_texts` has them, from what Arrow writes, or another process of each cell.
-
-    Empty cells stay empty.
-    """
+    """Convert the cells of a column, from Arrow or a parser process, as `value_texts` does; empty ones stay."""
     if kind not in (FLOAT, MOMENT, BOOLEAN, CELLS):
         return cells
     codes, unique = pd.factorize(cells)
@@ -179,7 +176,7 @@ def _is_whole_number(value: Any) -> bool:
 
 
 def _format_moments(texts: list[str]) -> list[str]:
-    """Dates with times, written alike whoever wrote them; days if it is midnight in all of them.
+    """Return dates with times in one notation; days if all of them are at midnight.
 
     >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"]), _moments(["2020-01-31 00:00:00.000"])
     (['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00'], ['2020-01-31'])
@@ -197,7 +194,7 @@ def _format_moment(day: str, clock: str, fraction: str, zone: str) -> str:
 
 
 def _why_no_value(value: Any, name: str) -> tuple[str, str]:
-    """What is wrong with a cell, and what to do."""
+    """Return what is wrong with a cell, and what to do."""
     if isinstance(value, str):
         return f"{HALF_A_CHARACTER} column {shorten(name)}, {shorten(value, 40)}", MEND
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Which columns of a table are meant, by their names."""
+"""Find the requested columns of a table by their names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type"
 
 
 def normalise_header(name: str) -> str:
-    """The name of a column in small letters, without spaces, hyphens and underscores: `Source URI` is `source_uri`.
+    """Return a column name in lower case, without spaces, hyphens and underscores.
 
     >>> normalise_header(" Source-URI"), squeezed("source_uri")
     ('sourceuri', 'sourceuri')
@@ -65,7 +65,7 @@ def normalise_header(name: str) -> str:
 
 
 def find_header(names: Sequence[str], headers: Headers) -> list[int] | None:
-    """Where the columns of the first fitting header are; None if no header fits."""
+    """Return the positions of the columns of the first fitting header; None if no header fits."""
     found = [normalise_header(name) for name in names]
     for header in headers:
         if set(header) <= set(found):
@@ -74,29 +74,29 @@ def find_header(names: Sequence[str], headers: Headers) -> list[int] | None:
 
 
 def repeated_name(names: Sequence[str], places: Sequence[int]) -> str:
-    """The first of the columns that are meant whose name another column has too; empty if there is none."""
+    """Return the first requested column whose name another column has too; "" if there is none."""
     found = [normalise_header(name) for name in names]
     counts = Counter(found)
     return next((names[place].strip() for place in places if counts[found[place]] > 1), "")
 
 
 def too_few_columns(path: Path, names: Sequence[str], headers: Headers) -> UnreadableError:
-    """The error of a table that has fewer columns than a header of these."""
+    """Make the error of a table with fewer columns than these headers need."""
     shown = f"{len(names)} column{'s' * (len(names) != 1)}"
     todo = f"It needs {len(headers[0])}: {' or '.join(', '.join(header) for header in headers[:2])}."
     return UnreadableError(path, None, ", ".join(names), shown, todo)
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a column so called has ids, if it is the first."""
+    """Return whether a first column of this name holds ids."""
     return normalise_header(name) in ID_WORDS or ID_NAME.fullmatch(name) is not None
 
 
 def find_id_column(names: Sequence[str], *, certain: bool = True) -> int | None:
-    """The place of the column of ids; None if no column is one, or the columns are those of triples.
+    """Return the position of the column of ids; None without one, or where the columns are those of triples.
 
-    A first column without a name holds them unless another is called so: pandas writes the labels of rows there. Where
-    it is not certain that these are names, a first line of three words may be a triple.
+    A first column without a name holds them unless another has the name of one: pandas writes the index there. Where it
+    is not `certain` that these are names, a first line of three words may be a triple.
     """
     if is_triple_header(names) or len(names) < 2 or not all(names[1:]):
         return None

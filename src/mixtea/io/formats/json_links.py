@@ -1,4 +1,4 @@
-"""Links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` has it.
+"""Read links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` writes.
 
 In JSON lines each line is such an object.
 """
@@ -32,7 +32,7 @@ WRITE_LINKS = 'It needs a list of objects with "source" and "target", alone or u
 
 
 def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """Each object is a link, with its confidence if it says one; those without a target are left out."""
+    """Read each object as a link, with its confidence if it has one; objects without a target are left out."""
     rows, lines, sure, others = [], [], [], Counter[str]()
     for line, found in _objects(path, problems, LIST_BEGINS if kind == "JSON" else ANYTHING):
         ends = _ends(found)
@@ -70,7 +70,7 @@ def _ends(found: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(the line where it begins, the object) of each: no more of the file is held than one of them may be long."""
+    """Yield (line, object) of each; no more of the file is held than `max_token_mib`."""
     ending = ["]"] if begins is ANYTHING else []  # as if it were a list
     blocks = chain((text for _, text, _ in text_blocks(path, problems)), ending)
     text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), current_limits().max_token_mib * MIB

@@ -1,4 +1,4 @@
-"""Graphs in JSON lines: an object in each line, whose members are what the columns of a table are."""
+"""Read graphs in JSON lines: one object per line, whose members are the columns of a table."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MAX_LINE_SHOWN = 80  # characters
 
 
 class RepeatedMemberError(ValueError):
-    """Two members of an object have the same name."""
+    """An object with two members of the same name."""
 
 
 def read_json_rows(path: Path, kind: str, problems: Problems) -> Part | RowTable:
-    """What the lines say of a graph: triples or entities, by the names of the members, as in every table."""
+    """Read triples or entities, depending on the names of the members, as in every table."""
     lines: array[int] = array("q")
     rows: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
     cells, texts = defaultdict[str, list[Any]](list), dict[str, str]()
@@ -55,7 +55,7 @@ def read_json_rows(path: Path, kind: str, problems: Problems) -> Part | RowTable
 
 
 def _objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number, object) of each line that is not blank; what is no object is a problem."""
+    """Yield (line, object) of each line that is not blank; anything but an object is a problem."""
     for start, block, _ in text_blocks(path, problems):
         for number, line in enumerate(block.split("\n"), start):
             if not line.strip():

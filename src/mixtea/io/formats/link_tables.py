@@ -41,11 +41,12 @@ TABLE_COLUMNS = ("source_table", "target_table")
 
 @dataclass(frozen=True, eq=False)
 class LinkTable(Table):
-    """`expand_ids` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
+    """Links of one file, before their ends are resolved.
 
-    `rejected` (bool) are the rows that say two are not the same; None if no row does. With `undirected` a link may
-    stand the other way round: the format says that two are the same, not whose is first. `confidences` say how sure who
-    wrote them was, NaN where he does not say; None if he never does.
+    `full_ids` are the ids that the columns stand for: without prefixes, and plain where an IRI encodes a plain id.
+    `rejected` (bool) marks pairs that are not the same; None if there are none. `undirected` links may have source and
+    target swapped: the format states identity, not direction. `confidences` are those of the author of the links, NaN
+    where missing; None if the file has none.
     """
 
     full_ids: tuple[np.ndarray, ...] | None = None
@@ -56,7 +57,7 @@ class LinkTable(Table):
     confidences: np.ndarray | None = None
 
     def where(self, kept: np.ndarray) -> LinkTable:
-        """Some of the rows."""
+        """Return some of the rows."""
         columns, full = (
             None if ids is None else tuple(id[kept] for id in ids) for ids in (self.columns, self.full_ids)
         )
@@ -66,7 +67,7 @@ class LinkTable(Table):
 
 
 def identity_links(table: Table) -> LinkTable:
-    """The rows of a table of links whose relation, if there is such a column, says that two are the same."""
+    """Return the rows of a link table whose relation, if it has such a column, is identity."""
     ends, relations = table.columns[:2], table.columns[2:]
     notes = tuple(f"{table.path}: {note}" for note in table.notes)
     if not relations:
@@ -83,19 +84,19 @@ def identity_links(table: Table) -> LinkTable:
 
 
 def is_equal(relation: str) -> bool:
-    """Whether a relation in an alignment says that two are the same; nothing said is that too."""
+    """Return whether a relation of an alignment is identity; an empty one is too."""
     return relation.strip().rpartition(".")[2].rpartition(":")[2].lower() in EQUAL_RELATIONS
 
 
 def link_columns(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
-    """Two equally long arrays of str."""
+    """Return two equally long arrays of str."""
     return tuple(np.array(rows, dtype=object).reshape(-1, 2).T)
 
 
 def expand_ids(
     columns: Sequence[np.ndarray], prefixes: Mapping[str, str], notes: Mapping[str, str] = NO_NOTES
 ) -> tuple[np.ndarray, ...]:
-    """The ids that IRIs and CURIEs stand for; `notes` are the file's on the namespaces of plain ids, by side."""
+    """Return the ids that IRIs and CURIEs stand for; `notes` are the file's namespaces of plain ids, by side."""
     found = []
     for column, note in zip(columns, NOTES, strict=True):
         full, namespace = np.empty(len(column), dtype=object), notes.get(note, "")
@@ -105,7 +106,7 @@ def expand_ids(
 
 
 def parse_confidences(texts: Sequence[str]) -> np.ndarray | None:
-    """Shares as a file writes them, NaN for what is none; None if no text is one.
+    """Return shares as floats, NaN for other texts; None if no text is a share.
 
     >>> parse_confidences(["0.5", "", "high", "7"]), as_measures([""])
     (array([0.5, nan, nan, nan]), None)
@@ -119,7 +120,7 @@ def parse_confidences(texts: Sequence[str]) -> np.ndarray | None:
 def left_out_warning(
     path: Path, what: str, reasons: Counter[str], shown: Callable[[str], str] = lambda reason: reason
 ) -> tuple[str, ...]:
-    """How many rows or statements are no links, with the most frequent reasons; nothing if all are links."""
+    """Warn how many rows or statements are not links, with the most frequent reasons."""
     if not reasons:
         return ()
     n = reasons.total()
@@ -130,13 +131,13 @@ def left_out_warning(
 
 
 def close_warning(path: Path, n: int) -> tuple[str, ...]:
-    """That some links say a little less than the others."""
+    """Warn that some links are skos:closeMatch, taken as identity."""
     links = "1 link is" if n == 1 else f"{n:,} links are"
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
 
 
 def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
-    """[p] shares, NaN where none is said; None if the file never says any. A table is read again for it."""
+    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
     if table.confidences is not None or kind not in ("TSV", "CSV", *TYPED_FORMATS):
         return table.confidences
     unsaid = Problems(current_limits().max_problems)  # whatever is wrong with the file has been told
@@ -148,7 +149,7 @@ def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
 
 
 def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:
-    """Return links of a table of text with the names of tables before their ids, where columns say so."""
+    """Prefix the ids of a text table with table names, where columns give them."""
     head = head_of(path)
     names = {
         normalise_header(name) for separator in possible_separators(kind, head) for _, line in possible_headers(head)

@@ -1,4 +1,4 @@
-"""OBO flat files, in which many biomedical ontologies come, as parts of a graph: the statements of their OWL."""
+"""Read OBO flat files, in which many biomedical ontologies come, as the statements of their OWL."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_obo(path: Path, kind: str, problems: Problems) -> Part:
 
 
 def read_obo_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The xrefs of terms: who names them means the same there, or nearly."""
+    """Read the xrefs of terms, which lead to the same entity elsewhere, or nearly."""
     found = _read(path, problems).xrefs
     if not found:
         raise UnreadableError(path, None, "", "a graph (OBO) without an xref, where links are needed", NO_LINKS)
@@ -66,7 +66,7 @@ def _read(path: Path, problems: Problems) -> _Reader:
 
 
 class _Reader:
-    """Takes a line after the other; those of stanzas that OBO may have besides are passed over."""
+    """A line-by-line reader; stanzas of other types are skipped."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path, self.problems, self.n_wrong = path, problems, 0
@@ -115,7 +115,7 @@ class _Reader:
         self._join("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
 
     def _state(self, number: int, tag: str, value: str) -> None:
-        """What one line says of the entity."""
+        """Add the statement of one line."""
         words = _words(value)
         if tag.endswith("synonym") or (tag in ("def", "property_value") and '"' in value):
             self._state_quoted(number, tag, value, words)
@@ -161,7 +161,7 @@ class _Reader:
             self.problems.add(self.path, number, line, what, todo)
 
     def part(self) -> Part:
-        """All that was read, with the relations under the names that they share with other ontologies."""
+        """Return all statements, with relations under the names that they share with other ontologies."""
         heads, relations, tails = self._columns(self.triples)
         owners, predicates, texts = self._columns(self.texts)
         ids, names = pd.factorize(np.concatenate([heads, tails, owners]))
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _words(value: str) -> list[str]:
-    """The words before a comment and before what qualifies the line."""
+    """Return the words before a comment and before qualifiers."""
     words = value.split()
     end = next((place for place, word in enumerate(words) if word[0] in "!{"), len(words))
     return words[:end]

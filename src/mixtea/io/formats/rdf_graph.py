@@ -1,4 +1,4 @@
-"""An RDF file as a part of a graph: IRIs are entities, literals are attribute values."""
+"""Read an RDF file as a graph: IRIs are entities, literals are attribute values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:la
 
 
 def read_rdf(path: Path, kind: str, problems: Problems) -> Part:
-    """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them."""
+    """Read a file: entities and predicates in their order of appearance, without blank nodes."""
     part, mending = read_mending(path, kind, problems, partial(_number_statements, problems))
     part = without_words(collapse_blank_nodes(part, path))
     if not mending:
@@ -79,7 +79,7 @@ def _number_statements(problems: Problems, statements: Statements) -> Part:
 
 
 class LiteralCollector:
-    """Collects attribute triples in columns."""
+    """Attribute triples under construction, in columns."""
 
     def __init__(self) -> None:
         self.entity, self.predicate, self.language, self.datatype = (array("i") for _ in range(4))
@@ -95,7 +95,7 @@ class LiteralCollector:
         self.datatype.append(self.datatypes[literal.datatype.value])
 
     def attributes(self, predicates: list[str]) -> Attributes:
-        """The table; text without a language or datatype has "" for both."""
+        """Return the table; text without a language or datatype has "" for both."""
         datatypes = ["" if name in TEXT_TYPES else name for name in self.datatypes]
         return Attributes(
             np.array(self.entity, dtype=np.int32), TextColumn.coded(predicates, np.array(self.predicate)),

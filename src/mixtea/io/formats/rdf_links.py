@@ -1,4 +1,4 @@
-"""Links in RDF: statements that two IRIs are the same."""
+"""Read links in RDF: statements that two IRIs are the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mixtea.io.safe.problems import UnreadableError
 
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """Statements with a predicate of identity between IRIs; all others are left out with a warning."""
+    """Read statements of identity between IRIs; all others are left out with a warning."""
     table, mending = read_mending(path, kind, problems, partial(_links, problems), by_line=True)
     return replace(table, warnings=(f"{path}: {mending.note()}", *table.warnings)) if mending else table
 

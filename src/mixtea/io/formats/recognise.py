@@ -1,4 +1,4 @@
-"""Recognise formats by the beginning of a file: those that are read, and those that are not."""
+"""Recognise formats by the beginning of a file, both supported and unsupported ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SPARQL = re.compile(r"(?:PREFIX\s[^\n]*+\s*+)*+(?:SELECT|CONSTRUCT)\s", re.IGNOR
 
 
 class UnsupportedFormat(NamedTuple):
-    """What a file is that is not read, how it begins, and what to do."""
+    """A format that is not read: its name, how a file begins, and what to do."""
 
     what: str
     begins: re.Pattern[str]
@@ -110,7 +110,7 @@ def is_tsv(head: Head) -> bool:
 
 
 def is_csv(head: Head) -> bool:
-    """The same number of columns, at least two, in each of the first lines."""
+    """Return whether the first lines have the same number of columns, at least two."""
     counts = [{len(split_line(line, one)) for line in head.lines} for one in ",;|"]
     even = any(len(found) == 1 and max(found) > 1 for found in counts)
     return is_table(head) and (even or odd_separator(head) is not None)
@@ -125,7 +125,7 @@ def may_be_json(head: Head) -> bool:
 
 
 def is_json_lines(head: Head) -> bool:
-    """A whole object in each of the first two lines."""
+    """Return whether each of the first two lines is a whole object."""
     try:
         first = [json.loads(line) for _, line in head.numbered[:2]] if may_be_json(head) else []
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""The one table of formats: how a file of each is recognised, and read as a graph, as links, or as both."""
+"""The table of formats: endings, recognition and readers, one row per format."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from mixtea.io.separators import check_separator
 
 
 class Format(NamedTuple):
-    """A file format: how it is read, which endings it has, and how the beginning of a file shows it.
+    """A file format.
 
-    Readers get the path and the name of the format; `read_graph` is None where it holds links alone. `recognise` is
-    enough whatever the ending, `recognise_named` where the ending names this format, `recognise_unnamed` where no
+    Readers get the path and the name of the format; `read_graph` is None where a format holds links alone. `recognise`
+    suffices whatever the ending, `recognise_named` where the ending names this format, `recognise_unnamed` where no
     ending names any. A file of `any_encoding` need not be UTF-8.
     """
 

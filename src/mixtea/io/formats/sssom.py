@@ -1,4 +1,4 @@
-"""Links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
+"""Read links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
 
 
 class CurieMapError(ValueError):
-    """`curie_map` is something else than prefixes with a namespace each."""
+    """A `curie_map` that is not a plain map of prefixes to namespaces."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -51,10 +51,7 @@ class CurieMapError(ValueError):
 
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
-    """The rows that say two are the same or, by `predicate_modifier` Not, that they are not; others are left out.
-
-    A warning tells of those.
-    """
+    """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
     encoding = encoding_of(path)
     comments, table = _split_comments(text_lines(path, problems, encoding))
     try:
@@ -96,12 +93,12 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
 
 
 def delimiter_of(header: str) -> str:
-    """A tab, or a comma where the header has only such."""
+    """Return a tab, or a comma where the header has only commas."""
     return "," if "\t" not in header and "," in header else "\t"
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
-    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs, if it is a plain one.
+    """Return the prefixes in the metadata; of YAML only a plain map is read.
 
     >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
     {'wd': 'http://www.wikidata.org/entity/'}
@@ -126,7 +123,7 @@ def curie_map(comments: Sequence[str]) -> dict[str, str]:
 
 
 def id_notes(comments: Iterable[str]) -> dict[str, str]:
-    """What the metadata say of namespaces that hold plain ids, by side.
+    """Return the namespaces of plain ids in the metadata, by side.
 
     >>> id_notes(["#license: x", "#ext_source_ids: https://example.org/items/"])
     {'source_ids': 'https://example.org/items/'}
@@ -139,7 +136,7 @@ def _unquoted(text: str) -> str:
 
 
 def _split_comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """The comment lines at the beginning, and the lines after them."""
+    """Return the comment lines at the beginning, and the lines after them."""
     comments: list[str] = []
     for line in lines:
         if not line.startswith("#"):
@@ -149,7 +146,7 @@ def _split_comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
 
 
 def _column_places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
-    """Where the columns are that are needed, and how many there are."""
+    """Return the positions of the known columns, and under `columns` how many there are."""
     line, names = header
     missing = [name for name in REQUIRED if name not in names]
     if missing:
@@ -161,7 +158,7 @@ def _column_places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
 
 
 def _why_no_link(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
-    """Why the row says nothing about two being the same; empty if it does."""
+    """Return why the row is neither a link nor a rejected pair; "" if it is."""
     subject, predicate, value = (row[places[name]] for name in REQUIRED)
     if expand(predicate, prefixes) not in IDENTITY:
         return f"{'Not ' * _is_negated(row, places)}{predicate or 'no predicate'}"

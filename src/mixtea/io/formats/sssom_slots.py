@@ -1,4 +1,4 @@
-"""What an SSSOM file says of each of its links beside the two ids: how it was found, by whom, how sure."""
+"""Read the SSSOM slots of links: justification, author, confidence and others."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _ENTRY = re.compile(r"""#\s?(?P<key>\w++):\s++(?P<value>"[^"]*+"|'[^']*+'|.*\S)\
 
 
 def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
-    """By subject and object, in full, the slots of each row that says something beside them; other formats have none.
+    """Return the non-empty slots of each row by (subject, object) in full; only SSSOM has any.
 
-    The files have been read as links before, so whatever is wrong with them has been told.
+    The files were read as links before, so their problems are reported already.
     """
     files = [path for path in paths if split_name(path).file.is_file() and detect_format(path) == "SSSOM"]
     return {pair: slots for path in files for pair, slots in _rows(path)}
@@ -61,5 +61,5 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
 
 
 def _in_full(name: str, text: str, prefixes: Mapping[str, str]) -> str:
-    """Without prefixes, where it is IRIs; several stand between bars."""
+    """Expand the prefixes of a slot of IRIs, separated by bars."""
     return "|".join(expand(one, prefixes) for one in text.split("|")) if name in REFERENCES else text

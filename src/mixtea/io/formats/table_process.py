@@ -1,4 +1,4 @@
-"""Tables whose cells have types, parsed by another process: damaged files can crash a parser, and lie about sizes."""
+"""Parse typed tables in another process: damaged files can crash a parser, and contain wrong sizes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class TableParser(NamedTuple):
-    """Who parses the tables of a format: a script, and the libraries that it needs; `magic` is how its files begin."""
+    """A script that parses one format, the libraries it needs, and the `magic` that files begin with."""
 
     kind: str
     script: str
@@ -39,7 +39,7 @@ class TableParser(NamedTuple):
 
 
 class ColumnRequest(NamedTuple):
-    """The columns that a header names, else the first; `or_all`: else all of them. Of `links` also their relation."""
+    """Columns to read: those of a fitting header, else the first or `or_all`; `links` adds their relation."""
 
     headers: Headers
     or_all: bool = False
@@ -47,7 +47,7 @@ class ColumnRequest(NamedTuple):
 
 
 class TypedTable(NamedTuple):
-    """Columns of texts [n] with their names, in which lines [n] they stand, and what is to be said of them."""
+    """Columns of texts [n] with their names, their `lines` [n], and notes for the user."""
 
     names: list[str]
     columns: tuple[np.ndarray, ...]
@@ -55,16 +55,16 @@ class TypedTable(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def by_name(self) -> list[Column]:
-        """The columns without their empty cells."""
+        """Return the columns without their empty cells."""
         return [text_column(name, cells) for name, cells in zip(self.names, self.columns, strict=True)]
 
 
 def run_parser(
     parser: TableParser, path: Path, file: Path, wanted: ColumnRequest, take: Callable[[Process], T], **about: Any
 ) -> tuple[T, dict[str, Any]]:
-    """What `take` makes of the stream of the process that parses the file, and what that says beside; `path` is told.
+    """Return what `take` makes of the parser's stream, and the parser's report; errors name `path`.
 
-    The process is told of the limits, and of `about`.
+    The parser gets the limits and `about`.
     """
     import pyarrow as pa
 
@@ -87,7 +87,7 @@ def run_parser(
 
 
 def _folder(library: str) -> Path:
-    """Where a library is installed, found without importing it."""
+    """Return where a library is installed, without importing it."""
     found = find_spec(library)
     return Path((found and found.origin) or "").parent.parent
 
@@ -106,7 +106,7 @@ def _error(parser: TableParser, path: Path, wanted: ColumnRequest, found: dict[s
 
 @contextmanager
 def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
-    """The file as one of the system's, with what is compressed unpacked into one without a name."""
+    """Open a file of the system; compressed ones are unpacked into a file without a name."""
     with open_input(path) as file:
         if file.peek(len(parser.magic))[: len(parser.magic)] != parser.magic:
             what = f"not {parser.kind} (it does not begin as {parser.kind} does)"
@@ -125,7 +125,7 @@ def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Any]:
-    """A file without a name and without a buffer, which could not be closed where a disk is full."""
+    """Open a file without a name and without a buffer, which could not be closed where a disk is full."""
     with _disk_errors(path):
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
     with file:
@@ -134,7 +134,7 @@ def _temporary(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _disk_errors(path: Path) -> Iterator[None]:
-    """What fails in the block is no fault of the file."""
+    """Report errors of the temporary folder as such."""
     try:
         yield
     except OSError as error:
@@ -144,7 +144,7 @@ def _disk_errors(path: Path) -> Iterator[None]:
 
 
 def _request(file: IO[bytes], wanted: ColumnRequest) -> dict[str, Any]:
-    """What the other process is to read, and how much of it."""
+    """Return the parser's job: columns and limits."""
     import pyarrow as pa
 
     limits, size = current_limits(), os.fstat(file.fileno()).st_size
@@ -160,7 +160,7 @@ def _request(file: IO[bytes], wanted: ColumnRequest) -> dict[str, Any]:
 
 
 def read_cells(process: Process) -> TypedTable:
-    """What the stream of the process holds; equal labels become one object. Rows are numbered unless it says where."""
+    """Read the parser's stream; equal labels become one object. Rows are numbered unless it has line numbers."""
     import pyarrow as pa
 
     stream = pa.ipc.open_stream(process.out)

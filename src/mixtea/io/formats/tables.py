@@ -1,4 +1,4 @@
-"""Tables into columns of labels: those that a header names, or all."""
+"""Read the columns of tables: those that a header names, or all."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from mixtea.io.table_layout import Layout, find_layout
 def read_columns(
     path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False, last_may_be_empty: bool = False
 ) -> Table:
-    """The columns that one of the headers names; in a file without a header all, and there must be as many.
+    """Read the columns of a fitting header; without a header all, which must be as many.
 
     Of `links` a third column may come back, their relation.
     """
@@ -44,7 +44,7 @@ def read_columns(
 
 
 def read_layout(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
-    """The columns that the layout means, with their empty fields."""
+    """Read the columns of the layout, with their empty fields."""
     if found := _read_fast(path, kind, layout):
         fast, notes = found
         return Table(path, tuple(column.array() for column in fast.columns), fast.lines, notes=notes)
@@ -54,7 +54,7 @@ def read_layout(path: Path, kind: str, layout: Layout, problems: Problems) -> Ta
 def read_named(
     path: Path, kind: str, layout: Layout, names: Sequence[str], problems: Problems
 ) -> tuple[list[Column], np.ndarray, tuple[str, ...]]:
-    """All columns of a table by their names, the numbers of the lines, and notes."""
+    """Read all columns of a table by name, the line numbers, and notes."""
     if found := _read_fast(path, kind, layout):
         fast, notes = found
         columns: list[Column] = [CodedColumn(*named) for named in zip(names, fast.columns, strict=True)]
@@ -64,7 +64,7 @@ def read_named(
 
 
 def _read_fast(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
-    """The table and notes if nothing is odd about it."""
+    """Return the table and notes, or None if it needs the careful reader."""
     encoding = head_of(path).encoding
     fast = read_fast(path, layout, quoted=not _has_no_quotes(kind, layout), encoding=encoding)
     return (fast, _notes(kind, layout, encoding)) if fast else None
@@ -87,7 +87,7 @@ def _notes(kind: str, layout: Layout, encoding: str) -> tuple[str, ...]:
 def csv_rows(
     path: Path, lines: Iterator[str], problems: Problems, *, delimiter: str = ",", lines_before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """(the line where it starts, the fields) of each row that is not blank; a broken quote is a problem."""
+    """Yield (first line, fields) of each row that is not blank; a broken quote is a problem."""
     record, limits = RecordLines(path, lines, lines_before), current_limits()
     allowed = csv.field_size_limit(limits.max_token_mib * MIB)
     try:
@@ -112,7 +112,7 @@ def csv_rows(
 
 
 class RecordLines:
-    """Hands the lines of a file to the module csv, and knows where the record began that they belong to."""
+    """Lines of a file for the module csv, with the line where the current record began."""
 
     def __init__(self, path: Path, lines: Iterator[str], lines_before: int) -> None:
         self.path, self.lines, self.n, self.longest = path, lines, lines_before, current_limits().max_token_mib * MIB
@@ -134,7 +134,7 @@ class RecordLines:
 
 
 def _read_tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
-    """No quoting: a field is what stands between two tabs."""
+    """Read a table without quoting: a field is what is between two tabs."""
     before = len(problems.found)
     table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
     rows = table.lines > layout.header_line

@@ -1,4 +1,4 @@
-"""Tab-separated text into columns of labels. Labels stay text: nothing is guessed, stripped or unquoted."""
+"""Read tab-separated text into columns of labels. Labels stay text: nothing is guessed, stripped or unquoted."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_rows(
     path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
     comments: bool = False, encoding: str = UTF_8,
 ) -> Table:  # fmt: skip
-    """The same with labels that may be empty; with `comments`, a line after # is none unless it is a whole row."""
+    """Read rows whose labels may be empty; with `comments`, a line after # counts only if it is a whole row."""
     rows = RowCollector(path, n_columns, rest_is_value, problems, comments=comments)
     for block in text_blocks(path, problems, encoding):
         rows.add(*block)
@@ -57,7 +57,7 @@ def read_rows(
 
 
 class RowCollector:
-    """The good rows of a file, from blocks of its lines. Blank lines at the end of a file do not count.
+    """The good rows of a file, from blocks of its lines. Blank lines at the end do not count.
 
     Equal labels become one object: most stand in many rows, and a file can hold billions of them in few bytes.
     """
@@ -73,7 +73,7 @@ class RowCollector:
         self.any, self.blank_from = False, 0
 
     def add(self, start: int, text: str, unreadable: set[int]) -> None:
-        """Take the lines from number `start` on; those that were unreadable are told already."""
+        """Take the lines from number `start` on; `unreadable` ones are reported already."""
         text = text.replace("\r\n", "\n") if "\r\n" in text else text
         lines = text.split("\n")
         end = start + len(lines) - (not lines[-1])
@@ -114,9 +114,9 @@ class RowCollector:
 
 
 def text_blocks(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[tuple[int, str, set[int]]]:
-    """(the number of its first line, whole lines, the numbers of those that are not UTF-8) for each part of a file.
+    """Yield (first line number, whole lines, numbers of lines that are not UTF-8) for each block of a file.
 
-    Lines that are not UTF-8, unless the file has another encoding, are reported, and stand empty in the text.
+    Lines that are not UTF-8, unless the file has another encoding, are reported, and are empty in the text.
     """
     for start, data in line_blocks(path, encoding):
         unreadable: set[int] = set()
@@ -130,7 +130,7 @@ def text_blocks(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterat
 
 
 def text_lines(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[str]:
-    """The lines of a file with their ends, as the module csv wants them."""
+    """Yield the lines of a file with their ends, as the module csv needs them."""
     for _, text, _ in text_blocks(path, problems, encoding):
         yield from io.StringIO(text, newline="")
 
@@ -158,7 +158,7 @@ def drop_empty_labels(table: Table, problems: Problems, *, last_may_be_empty: bo
 
 
 def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:
-    """How many tabs each line has, counted on the bytes at once."""
+    """Count the tabs of each line, on the bytes at once."""
     raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     ends = np.append(np.flatnonzero(raw == ord("\n")), len(raw))[:n_lines]
     return np.diff(np.searchsorted(np.flatnonzero(raw == ord("\t")), ends), prepend=0)

@@ -39,12 +39,12 @@ MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \
 
 
 def read_typed_table(path: Path, kind: str, problems: Problems) -> TypedTable:
-    """The columns that a header of triples names, else all of them, by their names."""
+    """Read the columns of a triple header, else all of them, by name."""
     return _read(path, kind, ColumnRequest(TRIPLE_HEADERS, or_all=True), problems)
 
 
 def read_typed_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
-    """The columns that a header names, else the first; of `links` also their relation. Rows stand for lines."""
+    """Read the columns of a header, else the first; of `links` also their relation. Lines are row numbers."""
     cells = _read(path, kind, ColumnRequest(headers, links=links), problems)
     if not len(cells.lines):
         problems.add(path, None, "", "the file is empty", f"It needs rows of {len(cells.columns)} columns.")
@@ -58,20 +58,20 @@ def _read(path: Path, kind: str, wanted: ColumnRequest, problems: Problems) -> T
 
 
 def read_parquet(path: Path, wanted: ColumnRequest) -> TypedTable:
-    """The wanted columns: labels, which are texts or whole numbers; values of any type, where all columns are.
+    """Read columns of Parquet: labels, which are text or integers; values of any type where all columns are read.
 
-    Only what a header calls by a name of `NUMBERS` may have a point.
+    Only a column named as in `CONFIDENCE_NAMES` may hold floats.
     """
     return run_parser(TableParser("Parquet", "parquet_child", PARQUET_MAGIC), path, path, wanted, read_cells)[0]
 
 
 def run_parquet_parser(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
-    """What `take` makes of the stream of another script that parses the file."""
+    """Return what `take` makes of the stream of another script that parses Parquet."""
     return run_parser(TableParser("Parquet", script, PARQUET_MAGIC), path, path, ColumnRequest(headers), take)[0]
 
 
 def read_excel(path: Path, wanted: ColumnRequest) -> TypedTable:
-    """The wanted columns of the sheet that the path names (`people.xlsx#Sheet name`), else of the first one."""
+    """Read columns of the sheet that the path names (`people.xlsx#Sheet name`), else of the first one."""
     if find_spec("openpyxl") is None:
         raise MissingExtraError(f"{path}: reading Excel needs openpyxl: pip install 'mixtea[excel]'.")
     about = split_name(path)
@@ -80,7 +80,7 @@ def read_excel(path: Path, wanted: ColumnRequest) -> TypedTable:
 
 
 def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: ColumnRequest) -> list[str]:
-    """What to say of the sheet."""
+    """Return notes on which sheet and header are read, and what is left out."""
     notes, header = [], found["header"]
     if found["n_sheets"] > 1 and not part:
         other = f"{file.name}#{found['sheets'][1]}"
@@ -93,7 +93,7 @@ def _sheet_notes(file: Path, part: str, found: dict[str, Any], wanted: ColumnReq
 
 
 def read_sqlite(path: Path, wanted: ColumnRequest) -> TypedTable:
-    """The wanted columns of what the path names: a table or a view, else the only table; or a query."""
+    """Read columns of the table, view or query that the path names, else of the only table."""
     about = split_name(path)
     _check_query(path, about.query)
     uri = "" if about.file.suffix.lower() in COMPRESSED else _uri(path, about)
@@ -101,14 +101,14 @@ def read_sqlite(path: Path, wanted: ColumnRequest) -> TypedTable:
 
 
 def _check_query(path: Path, query: str) -> None:
-    """Tell at once that a query is none, in words that name its beginning."""
+    """Raise an error that quotes the beginning of a text that is not a reading query."""
     word = FIRST_KEYWORD.match(query)[1]  # type: ignore[index]
     if query and word.upper() not in ("SELECT", "WITH"):
         raise UnreadableError(path, None, query[:MAX_QUERY_SHOWN].strip(), "no query that reads:", ONE_SELECT)
 
 
 def _uri(path: Path, about: NamedPart) -> str:
-    """The address by which SQLite reads a file that nobody changes; a log beside it would have changes of its own."""
+    """Return the address by which SQLite reads an immutable file; a log beside it would hold changes."""
     for ending in ("-wal", "-journal"):
         log = about.file.with_name(about.file.name + ending)
         if log.is_file() and _has_content(log):
@@ -118,7 +118,7 @@ def _uri(path: Path, about: NamedPart) -> str:
 
 
 def _has_content(log: Path) -> bool:
-    """Whether a log has a beginning; of one that is done with it may be overwritten."""
+    """Return whether a log has a beginning; a finished one may be overwritten with zeros."""
     with open_regular(log) as file:
         return bool(file.read(1).strip(b"\0"))
 

@@ -1,6 +1,6 @@
-"""Tables with an entity a row and a column for each thing that is said of it, as spreadsheets and queries have them.
+"""Read tables with one entity per row and one column per property, as spreadsheets and queries give them.
 
-Whatever holds a table, what its columns are called decides whether a row is an entity or a triple.
+In whatever holds a table, the column names decide whether a row is an entity or a triple.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MIN_ENTITY_ROWS, MIN_ROWS_OF_THREE = 2, 3  # the least below a first line that i
 
 
 def is_entity_table(path: Path, names: Sequence[str]) -> bool:
-    """Whether columns that have names hold an entity in each row; if not, each row is a triple."""
+    """Return whether columns of these names hold an entity per row; if not, a row is a triple."""
     if is_triple_header(names):
         return False
     if find_id_column(names) is None:
@@ -57,7 +57,7 @@ def is_entity_table(path: Path, names: Sequence[str]) -> bool:
 
 
 def find_wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
-    """The layout and the names of the columns, if the first line names them and each row is an entity."""
+    """Return the layout and the column names, if the first line is a header and each row is an entity."""
     for separator in possible_separators(kind, head):
         for number, line in possible_headers(head):
             names = [name.strip() for name in split_line(line.removeprefix("#"), separator)]
@@ -67,7 +67,7 @@ def find_wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
 
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
-    """The same of a table without a column of ids, whose first line is a header by its words and those below it."""
+    """Find the header of a table without a column of ids, by its words and those below it."""
     for separator in possible_separators(kind, head):
         lines = [split_line(line.removeprefix("#"), separator) for _, line in possible_headers(head)]
         if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
@@ -82,7 +82,7 @@ def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
 
 
 def _is_header(names: list[str], rows: list[list[str]]) -> bool:
-    """Whether the names of more columns than a triple has stand above the rows; of three, none may be a relation."""
+    """Return whether more than three names are above the rows; of three, none may be a relation."""
     n = len(names)
     alike = [row for row in rows if len(row) == n]
     if n < 3 or len(set(names)) < n or not all(names) or len(alike) <= len(rows) / 2:

@@ -1,4 +1,4 @@
-"""Find why links do not fit their graphs, and report those that are not as they should be."""
+"""Find why links do not fit their graphs, and report links that are left out."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ CORRECT_IDS = "Correct the ids, or name the links between these two graphs."
 
 
 class Cause(NamedTuple):
-    """What is wrong, and what to do."""
+    """A root cause: what is wrong, and what to do."""
 
     what: str
     todo: str
 
 
 class Spelling(NamedTuple):
-    """A way in which an id is written otherwise than in the graph: the same key means the same id."""
+    """A difference in how an id is written: ids with the same key are the same."""
 
     what: str
     key: Callable[[str], str]
@@ -60,7 +60,7 @@ SPELLINGS = (
 def find_cause(
     ids: Sequence[np.ndarray], lines: np.ndarray, outside: np.ndarray, graphs: tuple[Graph, Graph], prefixes: set[str]
 ) -> Cause | None:
-    """The cause for the links with an end outside its graph (bool [2, p]), if one explains half of them or more.
+    """Return the cause for links with an end outside its graph (bool [2, p]), if one explains half of them or more.
 
     `prefixes` are those that the links declare.
     """
@@ -80,7 +80,7 @@ def find_cause(
 def _cause_of_pairs(
     ends: list[np.ndarray], lines: np.ndarray, outside: np.ndarray, graphs: tuple[Graph, Graph], n: int
 ) -> Cause | None:
-    """What is wrong with both ends together."""
+    """Find what is wrong with both ends together."""
     inside = [[graph.find(column) >= 0 for graph in graphs] for column in ends]
     if _is_common(inside[0][1] & inside[1][0]):
         what = f"source and target are swapped, as in line {lines[0]}"
@@ -95,7 +95,7 @@ def _cause_of_pairs(
 
 
 def _cause_on_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) -> Cause | None:
-    """What is wrong with the ids of one side, as far as any one thing is."""
+    """Find what is wrong with the ids of one side."""
     ids = [id for id in ids if len(id) <= MAX_ID_LENGTH]
     if not ids:
         return None
@@ -115,7 +115,7 @@ def _cause_on_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) 
 
 
 def _unknown_prefix(ids: list[str], side: str, graph: Graph, declared: set[str]) -> Cause | None:
-    """A prefix that neither the links nor the graph declares."""
+    """Find a prefix that neither the links nor the graph declares."""
     parts = [found for id in ids if (found := CURIE.fullmatch(id)) and found["prefix"] not in graph.prefixes]
     strange = Counter(found["prefix"] for found in parts if found["prefix"] not in declared)
     if strange.total() < MIN_EXPLAINED * len(ids) or graph.find(np.array([parts[0]["rest"]], dtype=object))[0] >= 0:
@@ -129,7 +129,7 @@ def _unknown_prefix(ids: list[str], side: str, graph: Graph, declared: set[str])
 
 
 def _labels_for_ids(ids: list[str], side: str, graph: Graph) -> Cause | None:
-    """Labels in place of ids."""
+    """Find labels in place of ids."""
     called = dict(zip(ids, entities_by_label(graph, ids), strict=True))
     if not (found := _explains(ids, lambda id: str(graph.ids[called[id][0]]) if len(called[id]) else "")):
         return None
@@ -138,7 +138,7 @@ def _labels_for_ids(ids: list[str], side: str, graph: Graph) -> Cause | None:
 
 
 def _other_namespace(ids: list[str], side: str, graph: Graph) -> Cause | None:
-    """The same names under another namespace; else other namespaces, so that it is another graph."""
+    """Find the same names under another namespace; else only other namespaces, as of another graph."""
     by_last = {last_part(id): id for id in graph.ids}
     if found := _explains(ids, lambda id: by_last.get(last_part(id), "") if last_part(id) else ""):
         return Cause(f"another namespace, {_compare(*found, side)}", "Write the ids as the graph does.")
@@ -154,7 +154,7 @@ def _by_key(key: Callable[[str], str], keys: dict[str, str], id: str) -> str | N
 
 
 def _explains(ids: list[str], meant: Callable[[str], str | None]) -> tuple[str, str] | None:
-    """The first id with what it stands for, if enough of them stand for something."""
+    """Return the first id with its meaning, if enough of the ids have one."""
     found = [(id, other) for id in ids if (other := meant(id))]
     return found[0] if len(found) >= MIN_EXPLAINED * len(ids) else None
 
@@ -168,7 +168,7 @@ def _compare(here: str, there: str, side: str) -> str:
 
 
 def replace_labels(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
-    """The links with ids in place of labels that one entity has, and a warning that counts these."""
+    """Replace labels that only one entity has by its id, with a warning that counts them."""
     found, _ = unique_labels_to_ids(table, source, target)
     written, ids = (np.stack(one.columns) for one in (table, found))
     if not (changed := np.argwhere(written != ids)).size:
@@ -181,7 +181,7 @@ def replace_labels(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
 
 
 def confidence_warnings(table: LinkTable, known: np.ndarray) -> list[str]:
-    """That links count alike, however sure who wrote them was."""
+    """Warn that links count alike, whatever their confidence."""
     confidences = np.empty(0) if table.confidences is None else table.confidences[known]
     if not (low := confidences[confidences < 1]).size:
         return []
@@ -193,7 +193,7 @@ def confidence_warnings(table: LinkTable, known: np.ndarray) -> list[str]:
 
 
 def filtered_warnings(path: Path, indices: np.ndarray, what: str) -> Iterator[str]:
-    """How many links go with entities that are left out of the graphs, and why these are."""
+    """Warn how many links belong to entities that are left out of the graphs, and why."""
     obsolete = (indices == OBSOLETE).any(axis=0)
     others = (indices == LEFT_OUT).any(axis=0) & ~obsolete
     for rows, why in ((obsolete, "are obsolete"), (others, "the options leave out")):
@@ -213,7 +213,7 @@ def report_outside(table: LinkTable, ends: LinkEnds, outside: np.ndarray, proble
 def outside_warnings(
     table: LinkTable, ends: LinkEnds, outside: np.ndarray, graphs: tuple[Graph, Graph], what: str, problems: Problems
 ) -> list[str]:
-    """A warning that counts the links with an end outside, with examples and the cause; a problem if all are so."""
+    """Warn about links with an end outside, with examples and the cause; a problem if all are so."""
     cause = find_cause(ends.ids, table.lines, outside, graphs, set(table.prefixes))
     n, total = int(outside.any(axis=0).sum()), len(table)
     places = np.argwhere(outside.T)[:MAX_EXAMPLES]

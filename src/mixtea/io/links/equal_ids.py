@@ -14,9 +14,9 @@ MIN_SHARED = 0.1  # of the smaller side's ids: then they are no coincidence
 def links_by_ids(
     source: Graph, target: Graph, test: np.ndarray, rejected: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:  # fmt: skip
-    """Return the links [p, 2] of equal ids, and warnings; an error if there is none.
+    """Return the links [p, 2] of equal ids, and warnings; an error if there are none.
 
-    Blank nodes and words of RDF are left out, and so are rejected pairs and whoever has a test link.
+    Blank nodes and terms of RDF are left out, and so are rejected pairs and entities with a test link.
     """
     found = target.find(source.ids)
     shared = np.flatnonzero(found >= 0)

@@ -1,6 +1,6 @@
-"""Links between two graphs: read, check, split. A link is a pair (source index, target index).
+"""Read, check and split links between two graphs. A link is a pair (source index, target index).
 
-A pair of which a file says that it is not the same is rejected: no link, and no link of anybody else's either.
+A rejected pair, which a file marks as not the same, must not be a link elsewhere.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ REJECTED = "rejected"  # in place of a split
 
 @dataclass(frozen=True, eq=False)
 class LinkFile:
-    """The pairs of one file that name known entities, with where they stand; `rejected` says which are no links."""
+    """The resolved pairs of one file with their lines; `rejected` marks those that are not links."""
 
     split: str
     path: Path
@@ -54,7 +54,7 @@ def read_links(
 
 
 def read_link_table(path: Path, problems: Problems) -> LinkTable:
-    """The links as ids; none where the file cannot be read, which is a problem."""
+    """Read the links as ids; none where the file cannot be read, which is a problem."""
     with collect_unreadable(problems):
         kind = detect_format(path)
         table = format_row(kind).read_links(path, kind, problems)
@@ -79,9 +79,9 @@ def _empty_table(path: Path) -> LinkTable:
 def find_links(
     table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
 ) -> LinkFile:
-    """The links as numbers. Those with an end outside its graph are left out with a warning; all are too many.
+    """Resolve links to indices. Those with an end outside its graph are left out with a warning; all is an error.
 
-    So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
+    So are links of entities that the user filtered out. With `strict` each end outside is a problem.
     """
     table = replace_labels(table, source, target)
     ends = resolve_ends(table, source, target)
@@ -112,7 +112,7 @@ def find_links(
 def check_links(
     files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The links of each split without repetitions, the rejected pairs as one split more, and warnings.
+    """Return the distinct links of each split, the rejected pairs as one more split, and warnings.
 
     A link in two splits is a problem, and so is one that is rejected elsewhere.
     """
@@ -146,7 +146,7 @@ def check_links(
 def _report_conflicts(
     rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> None:
-    """One problem for each two files that have links in common."""
+    """Report one problem per two files that share links."""
     again = rows[rows.duplicated(["source", "target"])]
     first = rows[~rows.duplicated(["source", "target"])]
     both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
@@ -169,7 +169,7 @@ def _report_conflicts(
 
 
 def multiple_link_warnings(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
-    """Warnings about entities that have more than one link."""
+    """Warn about entities that have more than one link."""
     found = []
     links = np.unique(
         np.concatenate([np.empty((0, 2), dtype=np.int64), *(f.pairs[~f.rejected] for f in files)]), axis=0
@@ -185,7 +185,7 @@ def multiple_link_warnings(files: list[LinkFile], source: Graph, target: Graph) 
 
 
 def split_validation(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(the rest, a seeded random `share` of the links): at least one link stays in the rest."""
+    """Return (the rest, a seeded random `share` of the links); at least one link stays in the rest."""
     order = np.random.default_rng(seed).permutation(len(links))
     n = min(round(share * len(links)), max(len(links) - 1, 0))
     return links[np.sort(order[n:])], links[np.sort(order[:n])]

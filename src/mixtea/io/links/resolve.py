@@ -32,7 +32,7 @@ MAX_PREFIX = 50
 
 
 def resolve_entities(graph: Graph, names: Any, side: str) -> np.ndarray:
-    """int64 [n]: the number of each entity, by number, by id or by unique label; whoever is unknown is an error."""
+    """Return int64 [n], the index of each entity given by index, id or unique label; an unknown one is an error."""
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, Iterable) or isinstance(names, Mapping | pd.DataFrame):
         raise DataError(f"The {side}s are a list of ids or labels, not an object of type {type(names).__name__}.")
@@ -47,7 +47,7 @@ def resolve_entities(graph: Graph, names: Any, side: str) -> np.ndarray:
 
 
 def resolve_links(task: Task, links: Any) -> np.ndarray:
-    """int64 [p, 2]: links by numbers, as in a task, or by ids or unique labels; the test links where none are given."""
+    """Return int64 [p, 2], links given by indices, ids or unique labels; the test links where none are given."""
     found = task.test if links is None else links
     if isinstance(found, str):
         raise DataError(f"Links are pairs of source and target, not the text {shorten(found)}. {GIVE_PAIRS}")
@@ -69,7 +69,7 @@ def is_number(name: Any) -> bool:
 
 
 def as_rows(links: Any) -> tuple[list[Any], ...] | None:
-    """The two columns of links; None if they have not two."""
+    """Return the two columns of links; None if there are not two."""
     if isinstance(links, pd.DataFrame):
         places = find_header([str(name) for name in links.columns], LINK_HEADERS) or [0, 1]
         links = links.iloc[:, places].to_numpy(dtype=object) if links.shape[1] > 1 else []
@@ -109,7 +109,7 @@ def _by_name(graph: Graph, texts: np.ndarray, side: str) -> np.ndarray:
 
 
 def require_unique_labels(table: LinkTable, source: Graph, target: Graph, problems: Problems) -> LinkTable:
-    """The links with ids in place of labels that one entity has; a label of several entities is a problem."""
+    """Replace labels by ids; a label of several entities is a problem."""
     found, several = unique_labels_to_ids(table, source, target)
     keep = np.ones(len(table), dtype=bool)
     for side, graph in enumerate((source, target)):
@@ -124,9 +124,9 @@ def require_unique_labels(table: LinkTable, source: Graph, target: Graph, proble
 def unique_labels_to_ids(
     table: LinkTable, source: Graph, target: Graph
 ) -> tuple[LinkTable, tuple[dict[int, np.ndarray], ...]]:  # fmt: skip
-    """The links with ids in place of labels that one entity has; and the rows of a side whose label several have.
+    """Replace unique labels by ids; also return the ambiguous rows of each side.
 
-    Formats that say what is an id are left as they are.
+    Formats that mark ids as such are left as they are.
     """
     columns, several = list(table.columns), (dict[int, np.ndarray](), dict[int, np.ndarray]())
     if table.undirected:
@@ -143,7 +143,7 @@ def unique_labels_to_ids(
 
 
 def entities_by_label(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
-    """For each text the numbers of the entities that have it as a label of their own."""
+    """Return for each text the indices of the entities that have it as a label of their own."""
     if not texts:
         return []
     labels = graph.labels
@@ -159,7 +159,7 @@ def entities_by_label(graph: Graph, texts: Sequence[str]) -> list[np.ndarray]:
 
 
 def nearest_names(graph: Graph, text: str, n: int = MAX_NAMES_SHOWN) -> list[str]:
-    """The ids and labels that share most of their letters, three in a row, with the text."""
+    """Return the ids and labels that share most trigrams with the text."""
     wanted = _trigrams(text)
     names = {*graph.ids[:MAX_COMPARED].tolist(), *graph.labels.text.texts()[:MAX_COMPARED]}
     shares = ((len(wanted & (own := _trigrams(name))) / len(wanted | own), name) for name in names)
@@ -179,7 +179,7 @@ def _ambiguity(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LinkEnds:
-    """`indices` [2, p] of the ends of each link, `ids` as they are written, and which links are `turned`."""
+    """The `indices` [2, p] and written `ids` of the ends of links, and which links are `turned`."""
 
     indices: np.ndarray
     ids: tuple[np.ndarray, ...]
@@ -187,7 +187,7 @@ class LinkEnds:
 
 
 def resolve_ends(table: LinkTable, source: Graph, target: Graph) -> LinkEnds:
-    """Each link the way in which more of its ends fit, where it may stand either way."""
+    """Resolve each link in the direction in which more of its ends fit, if it is undirected."""
     straight, ids = np.stack([_resolve(source, table, 0), _resolve(target, table, 1)]), table.columns
     if not table.undirected or (straight != UNKNOWN).all():
         return LinkEnds(straight, ids, np.zeros(len(table), dtype=bool))
@@ -198,7 +198,7 @@ def resolve_ends(table: LinkTable, source: Graph, target: Graph) -> LinkEnds:
 
 
 def resolve_ids(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, ...]:
-    """The columns with ids as one of the graphs has them; others in full, as far as the file says what that is."""
+    """Return the columns with ids as one of the graphs has them; others in full, as far as the file defines that."""
     columns = [column.copy() for column in (table.columns if table.full_ids is None else table.full_ids)]
     for place, ids in enumerate(columns):
         for graph in graphs:
@@ -208,7 +208,7 @@ def resolve_ids(table: LinkTable, graphs: Sequence[Graph]) -> tuple[np.ndarray, 
 
 
 def last_part(id: str) -> str:
-    """What follows the last slash, # or colon.
+    """Return what follows the last slash, # or colon.
 
     >>> last_part("http://purl.obolibrary.org/obo/MA_0000072")
     'MA_0000072'
@@ -217,9 +217,9 @@ def last_part(id: str) -> str:
 
 
 def _resolve(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
-    """The index of each id, as written, else in full, else of a CURIE's, else by the base of relative IRIs.
+    """Return the index of each id: as written, in full, as a CURIE, or by the base of relative IRIs.
 
-    UNKNOWN, LEFT_OUT or OBSOLETE if not.
+    Others are UNKNOWN, LEFT_OUT or OBSOLETE.
     """
     written = table.columns[column]
     found = _find_ids(graph, written)
@@ -240,14 +240,14 @@ def _resolve(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
 
 
 def _by_base(graph: Graph, ids: np.ndarray, *, base: str, sign: str) -> np.ndarray:
-    """The entities that relative IRIs stand for in a graph whose file has a base of ours."""
+    """Find the entities of relative IRIs in a graph whose base was supplied by mixtea."""
     short = [id.removeprefix(NO_BASE) for id in ids]
     meant = [id if SCHEME.match(end) else resolve_iri(sign + end, base) for id, end in zip(ids, short, strict=True)]
     return _find_ids(graph, np.array(meant, dtype=object))
 
 
 def _by_end(graph: Graph, ids: np.ndarray) -> np.ndarray:
-    """The entities by the ends of IRIs, where the graph's file names no namespace: links do, if all name the same."""
+    """Find entities by the ends of IRIs in a graph without a namespace, if all links share one."""
     ends = [id[id.rfind("#" if "#" in id else "/") + ("#" not in id) :] for id in ids]
     found = _find_ids(graph, np.array([NO_BASE + end for end in ends], dtype=object))
     starts = {id.removesuffix(end) for id, end, place in zip(ids, ends, found, strict=True) if place != UNKNOWN}
@@ -255,7 +255,7 @@ def _by_end(graph: Graph, ids: np.ndarray) -> np.ndarray:
 
 
 def _by_tables(graph: Graph, ids: np.ndarray) -> np.ndarray:
-    """Return the entities by ids without the name of their table, where only one table has such a row."""
+    """Find entities by ids without their table's name, where only one table has such a row."""
     found = np.stack([_find_ids(graph, name + TABLE_SEPARATOR + ids) for name in graph.kept_apart])
     return np.where((found >= 0).sum(axis=0) == 1, found.max(axis=0), UNKNOWN)
 
@@ -274,12 +274,12 @@ def _is_curie(text: str) -> bool:
 
 
 def _by_prefixes(graph: Graph) -> Callable[[str], str]:
-    """What an id with a prefix stands for, as the graph's files say."""
+    """Return a function that expands the prefixes of the graph's files."""
     return lambda text: expand(text, graph.prefixes)
 
 
 def _by_last_part(graph: Graph) -> Callable[[str], str]:
-    """The same where only the ids tell: `MA:0000072` is the one entity whose id ends with `/MA_0000072`."""
+    """Return a function from `MA:0000072` to the one id that ends with `/MA_0000072`."""
     ids = [str(id) for id in (*graph.ids, *graph.left_out)]
     n = Counter(map(last_part, ids))
     only = {last: id for id in ids if n[last := last_part(id)] == 1}

@@ -1,4 +1,4 @@
-"""What a user gives as a graph or as links: files, or objects in memory. No library is imported to find out which."""
+"""Dispatch on what is given as a graph or as links, a file or an object, without importing any library."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ACCEPTED = (
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """An object in place of a file; `name` is what the user knows it by: the argument that it was given as."""
+    """An object in place of a file; `name` is the argument that it was given as."""
 
     thing: Any
     name: str
@@ -40,11 +40,11 @@ class InMemory:
 
     @property
     def path(self) -> Path:
-        """Stands where the path of a file would, in messages."""
+        """Return what takes the place of a path in messages."""
         return Path(f"{self.name} ({self.kind})")
 
     def part(self, problems: Problems) -> Part | RowTable:
-        """What it says of a graph."""
+        """Read the object as a graph."""
         problems.by_row.add(self.path)
         if self.kind == GRAPH:
             raise DataError(f"{self.path}: read already. Give it alone, or what it was read from with the others.")
@@ -59,7 +59,7 @@ class InMemory:
         return read_table_object(self.thing, self.path, problems)
 
     def links(self, problems: Problems) -> LinkTable:
-        """The links that it holds, as ids or labels."""
+        """Read the object as links, by ids or labels."""
         problems.by_row.add(self.path)
         if self.kind == RDFLIB:
             from mixtea.io.memory.rdflib_graph import read_rdflib_links
@@ -78,7 +78,7 @@ Input = Path | InMemory
 
 
 def parse_inputs(value: Any, name: str) -> list[Input]:
-    """The files and objects that were given as the argument `name`; a dictionary holds tables by their names."""
+    """Return the files and objects given as the argument `name`; a dictionary holds tables by their names."""
     if value is None:
         return []
     if isinstance(value, Mapping) and name.endswith("links"):
@@ -104,7 +104,7 @@ def path_of(one: Input) -> Path:
 
 
 def _single_input(value: Any, name: str) -> Input | None:
-    """The one thing that the value is; None if it may be several."""
+    """Return the value as one input; None if it may be several."""
     if isinstance(value, str | PathLike):
         return Path(value)
     for (package, kind), word in OBJECT_KINDS.items():
@@ -135,7 +135,7 @@ def _is_measure(value: Any) -> bool:
 
 
 def _measures(thing: Any, lines: np.ndarray) -> np.ndarray | None:
-    """The confidences of the rows `lines` (from 1) of a data frame with a column of such; None of others."""
+    """Return the confidences of the rows `lines` (from 1), if a data frame has such a column."""
     if not isinstance(thing, pd.DataFrame):
         return None
     names = [normalise_header(str(name)) for name in thing.columns]
@@ -144,7 +144,7 @@ def _measures(thing: Any, lines: np.ndarray) -> np.ndarray | None:
 
 
 def _frame_of(records: list[dict[Any, Any]]) -> pd.DataFrame:
-    """Make a data frame of objects: in pandas' own types text must be whole, and 1 beside None becomes 1.0."""
+    """Make a data frame of objects: pandas' own types would need whole text, and make 1 beside None 1.0."""
     names = pd.Index(list(dict.fromkeys(name for record in records for name in record)), dtype=object)
     return pd.DataFrame(records, columns=names, dtype=object)
 
@@ -158,7 +158,7 @@ def _items(value: Any, name: str) -> Iterable[Any]:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a value is one row of a table: fields in a row, not files or tables."""
+    """Return whether a value is one row of a table: a sequence of fields, not of files or tables."""
     is_row = isinstance(value, list | tuple) or (_is(value, "numpy", "ndarray") and value.ndim == 1)
     return is_row and not any(isinstance(field, list | tuple) for field in value)
 
@@ -168,7 +168,7 @@ def _is(value: Any, package: str, name: str) -> bool:
 
 
 def _type_name(value: Any) -> str:
-    """The value's type in words."""
+    """Return the value's type in words."""
     kind = type(value)
     where = "" if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}."
     return f"an object of type {where}{kind.__name__}"

@@ -1,4 +1,4 @@
-"""Data frames, arrays and rows as tables of text. Whole numbers become text; what is no id is told with its row."""
+"""Convert data frames, Arrow tables, arrays and rows to tables of text; integers become text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Columns(NamedTuple):
 
 
 def read_table_object(thing: Any, path: Path, problems: Problems) -> Part | RowTable:
-    """What a table says of a graph: triples, or an entity in each row if its columns are called so."""
+    """Read triples, or an entity per row if the column names are those of such a table."""
     if isinstance(thing, np.ndarray):
         thing = _frame_of(thing, path, TRIPLE_HEADERS)
     if isinstance(thing, pd.DataFrame):
@@ -51,14 +51,14 @@ def read_table_object(thing: Any, path: Path, problems: Problems) -> Part | RowT
 
 
 def _with_ids_of_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its index as first column if this has ids by its name, as a CSV file would have it."""
+    """Move an index whose name is that of ids into the first column, as a CSV file would have it."""
     name = frame.index.name
     is_first = isinstance(name, str) and is_id_name(name) and name not in frame.columns
     return frame.reset_index() if is_first else frame
 
 
 def _cells(column: pd.Series) -> list[Any]:
-    """The values of a column; numbers of 32 bits as they are written, 0.1 and not 0.10000000149."""
+    """Return the values of a column; 32-bit floats as they are written, 0.1 and not 0.10000000149."""
     values = column.to_numpy()
     if values.dtype in (np.float16, np.float32):
         return [float(str(value)) for value in values]
@@ -66,7 +66,7 @@ def _cells(column: pd.Series) -> list[Any]:
 
 
 def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Table:
-    """The columns that one of the headers names, else the first."""
+    """Read the columns of a fitting header, else the first."""
     if isinstance(thing, np.ndarray):
         thing = _frame_of(thing, path, headers)
     is_frame = isinstance(thing, pd.DataFrame)
@@ -95,7 +95,7 @@ def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
 
 
 def _frame_of(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
-    """An array [rows, columns], or one of records."""
+    """Make a data frame of an array [rows, columns], or of one of records."""
     if array.dtype.names or (array.ndim == 2 and array.shape[1] == len(headers[0])):
         return pd.DataFrame(array, dtype=object)  # in pandas' own type text must be whole
     shape = f"an array of shape {list(array.shape)}"
@@ -114,14 +114,14 @@ def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Proble
 
 
 def _texts(column: Sequence[Any]) -> list[str | None]:
-    """Each value as an id, None where it is none; equal ones are one object."""
+    """Return each value as an id, None where it is not one; equal ones are one object."""
     texts = [value if type(value) is str else id_text(value) for value in column]
     ids = {text: text if text is not None and is_whole(text) else None for text in dict.fromkeys(texts)}
     return [ids[text] for text in texts]
 
 
 def id_text(value: Any) -> str | None:
-    """A value as an id: text, a whole number, or nothing.
+    """Return a text or whole number as an id; None for other values.
 
     >>> id_text("007"), id_text(7), id_text(7.0), id_text(7.5), id_text(float("nan")), id_text(True)
     ('007', '7', '7', None, None, None)
@@ -138,7 +138,7 @@ def id_text(value: Any) -> str | None:
 
 
 def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
-    """What is wrong with a value that is no id, and what to do; `index` is the row's in a data frame."""
+    """Return what is wrong with a value, and what to do; `index` is the row's in a data frame."""
     where = "" if index is None else f", index {index}"
     if value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         shown = "None" if value is None else str(value)
@@ -172,7 +172,7 @@ def frame_of_arrow(thing: Any, called: str) -> pd.DataFrame:
 
 
 def _arrow_values(column: Any) -> list[Any]:
-    """The values of a column; numbers of 32 bits as they are written, 0.1 and not 0.10000000149."""
+    """Return the values of a column; 32-bit floats as they are written, 0.1 and not 0.10000000149."""
     import pyarrow as pa
 
     if column.type == pa.float32():

@@ -1,4 +1,4 @@
-"""A NetworkX graph: edges are triples, attributes of nodes are attribute triples, names and labels are labels."""
+"""Read a NetworkX graph: edges are triples, node attributes are attribute triples, names and labels are labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADERS = (("head", "relation", "tail"),)
 
 
 def read_networkx(graph: Any, path: Path, problems: Problems) -> Part:
-    """What the graph says: first its edges, then the attributes of its nodes, then nodes alone."""
+    """Read the edges, then the attributes of nodes, then nodes alone."""
     if not graph.is_directed():
         todo = "Give a DiGraph or MultiDiGraph; graph.to_directed() has each edge both ways."
         raise UnreadableError(path, None, "", "its edges have no direction", todo)
@@ -42,7 +42,7 @@ def read_networkx(graph: Any, path: Path, problems: Problems) -> Part:
 
 
 def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
-    """The nodes as ids, of which no two may be the same."""
+    """Return the nodes as ids, which must be distinct."""
     seen: dict[str, Any] = {}
     for node in graph.nodes:
         text = id_text(node)
@@ -60,7 +60,7 @@ def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
 
 
 def _triples(graph: Any, path: Path) -> Iterator[tuple[Any, str, Any]]:
-    """(head, relation, tail) of each edge; all have a relation, or none."""
+    """Yield (head, relation, tail) of each edge; all have a relation, or none."""
     edges = list(graph.edges(keys=True, data=True)) if graph.is_multigraph() else list(graph.edges(data=True))
     named = [_relation(edge) for edge in edges]
     if not any(named):
@@ -76,7 +76,7 @@ def _triples(graph: Any, path: Path) -> Iterator[tuple[Any, str, Any]]:
 
 
 def _relation(edge: tuple[Any, ...]) -> str | None:
-    """The key of an edge if that is text, else the first of its attributes that name a relation."""
+    """Return the key of an edge if that is text, else the first of its attributes that name a relation."""
     key, data = edge[2] if len(edge) > 3 else None, edge[-1]
     if isinstance(key, str) and key:
         return key
@@ -84,7 +84,7 @@ def _relation(edge: tuple[Any, ...]) -> str | None:
 
 
 def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
-    """(node, attribute, value); of several values each. What is neither text nor number is left out."""
+    """Yield (node, attribute, value), one per value; what is neither text nor number is left out."""
     left_out: dict[str, str] = {}
     for node, data in graph.nodes(data=True):
         for name, value in data.items():
@@ -101,7 +101,7 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
 
 
 def _value(value: Any) -> str | None:
-    """A value as text, "" where there is none; None for what has no text."""
+    """Return a value as text, "" where it is missing; None for other types."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return str(value) if isinstance(value, str | Number | Decimal | date) else None

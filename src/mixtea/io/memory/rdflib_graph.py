@@ -1,4 +1,4 @@
-"""An rdflib graph, read as the file of N-Triples would be that holds it: the same entities, values and limits."""
+"""Read an rdflib graph as its N-Triples file would be read: the same entities, values and limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RANDOM_NAME = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdfli
 
 
 def read_rdflib(graph: Any, path: Path, problems: Problems) -> Part:
-    """What the graph says, with its prefixes; of a dataset all graphs together."""
+    """Read the triples and prefixes; of a dataset those of all graphs."""
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
     with _as_file(graph, path, problems) as (file, found):
@@ -36,7 +36,7 @@ def read_rdflib(graph: Any, path: Path, problems: Problems) -> Part:
 
 
 def read_rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
-    """The statements of the graph that two are the same."""
+    """Read the statements of identity."""
     with _as_file(graph, path, problems) as (file, found):
         table = FORMATS[KIND].read_links(file, KIND, found)
     warnings = tuple(warning.replace(str(file), str(path)) for warning in table.warnings)
@@ -45,7 +45,7 @@ def read_rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
 
 @contextmanager
 def _as_file(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path, Problems]]:
-    """A file of the graph, a statement a line; what is wrong with it becomes a problem of the graph."""
+    """Write the graph to a file, one statement per line; problems of the file become problems of the graph."""
     found = Problems(problems.limit)
 
     def ours(problem: Problem) -> Problem:
@@ -68,7 +68,7 @@ def _as_file(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path,
 
 
 def _lines(graph: Any, path: Path) -> list[str]:
-    """The statements as N-Triples, sorted: rdflib has them in another order every time."""
+    """Return the statements as N-Triples, sorted: the order of rdflib varies."""
     from pyoxigraph import Triple
 
     quads = graph.quads((None, None, None, None)) if hasattr(graph, "quads") else graph
@@ -89,7 +89,7 @@ def _lines(graph: Any, path: Path) -> list[str]:
 
 
 def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
-    """What makes terms of the parser of terms of rdflib."""
+    """Return a function from rdflib's terms to those of the parser."""
     import pyoxigraph as ox
     import rdflib
 
@@ -107,10 +107,10 @@ def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
 
 
 def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
-    """Names for the blank nodes that rdflib has named at random, the same for the same statements.
+    """Return reproducible names for the blank nodes that rdflib has named at random.
 
-    Each is told by what is said of it, then by what is said of its neighbours, and so on, until no more differ. Those
-    that stay alike can change places.
+    Each is identified by its statements, then by those of its neighbours, and so on, until no more differ. Those that
+    stay alike are interchangeable.
     """
     import rdflib
 

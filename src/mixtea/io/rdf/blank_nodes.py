@@ -1,4 +1,4 @@
-"""Nodes that are no entities, blank ones and those that hold a text: what lies behind them is said of entities."""
+"""Collapse blank nodes and text nodes into direct triples."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ FREE_STEPS, STATEMENTS_PER_STEP = 100_000, 50  # steps that any file may take; o
 
 
 def collapse_blank_nodes(part: Part, path: Path) -> Part:
-    """The part without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
+    """Return the data without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
 
-    A node that several statements lead to is walked through from the entities among their subjects only, so that
-    nothing goes round in circles.
+    A node with several incoming statements is entered only from entities, so that the walk ends.
     """
     hidden = np.fromiter((name.startswith(BLANK) for name in part.ids), dtype=bool, count=len(part.ids))
     hidden |= _text_nodes(part)
@@ -55,7 +54,7 @@ def collapse_blank_nodes(part: Part, path: Path) -> Part:
 
 
 def _text_nodes(part: Part) -> np.ndarray:
-    """bool [n]: the nodes with a text that nothing leads to but statements of synonyms, labels and definitions."""
+    """Return bool [n], the nodes with a text whose incoming statements are all synonyms, labels or definitions."""
     leads = np.array([word in TEXTS for word in part.predicates], dtype=bool)
     found = np.zeros(len(part.ids), dtype=bool)
     if leads.any():
@@ -69,7 +68,7 @@ def _text_nodes(part: Part) -> np.ndarray:
 
 
 class _Walk:
-    """Goes from an entity through hidden nodes to what it is said to be joined with."""
+    """A walk from entities through hidden nodes to the entities and texts behind them."""
 
     def __init__(self, part: Part, hidden: np.ndarray, path: Path) -> None:
         self.part, self.hidden, self.path = part, hidden, path
@@ -88,7 +87,7 @@ class _Walk:
         self.steps = max(FREE_STEPS, current_limits().max_expansion * n // STATEMENTS_PER_STEP)
 
     def go(self, head: int, said: int, node: int) -> None:
-        """State what the node says under the predicate of the statement that leads to it."""
+        """Add the statements behind a node under the predicate that leads to it."""
         said = self._numbered(SUBCLASS) if self.words[said] == AND else said
         waiting = [(node, said, False)]
         while waiting:
@@ -107,7 +106,7 @@ class _Walk:
                     self.said.extend((head, now, row))
 
     def state_axiom(self, node: int) -> None:
-        """An axiom with annotations repeats the statement that it is about: what is annotated is stated, too."""
+        """Add the statement that an annotated axiom is about."""
         arcs = self._arcs_of(node)
         head, said, tail = (self._value(arcs, word) for word in AXIOM)
         if min(head, said) < 0 or self.hidden[head] or self.hidden[said]:
@@ -136,7 +135,7 @@ class _Walk:
         return arcs
 
     def _restricted(self, arcs: list[tuple[int, int]], turned: bool) -> tuple[int, bool]:
-        """The predicate that a node restricts, NONE if it is no restriction, and whether it is meant the other way."""
+        """Return the predicate that a node restricts, NONE if it is not a restriction, and whether it is inverted."""
         named = self._value(arcs, ON_PROPERTY)
         if named < 0:
             return NONE, turned
@@ -147,18 +146,18 @@ class _Walk:
         return self._numbered(str(self.part.ids[named])), inverse
 
     def _value(self, arcs: list[tuple[int, int]], word: str) -> int:
-        """The node that an arc of this name leads to, -1 if there is none."""
+        """Return the node that an arc of this name leads to, -1 without one."""
         number = self.number.get(word, NONE)
         return next((value for inner, value in arcs if inner == number), -1)
 
     def n_not_met(self) -> int:
-        """How many nodes no way has led to; those of axioms and expressions are no loss."""
+        """Count the nodes that were not reached, except those of axioms and expressions."""
         own = np.array([word.startswith(OWL) or word in LIST for word in self.words])
         alone = (node for node in self.subjects if not self.met[node] and str(self.part.ids[node]).startswith(BLANK))
         return sum(not own[self.inner[self.arcs.places(node), 0]].any() for node in alone)
 
     def _meaning(self, of: Callable[..., str | None], said: int, inner: int, on: int) -> int:
-        """The number of the predicate that comes of it, NONE if nothing does."""
+        """Return the number of the collapsed predicate, NONE without one."""
         key = (of, said, inner, on)
         if on != UNKNOWN and key not in self.known:
             word = of(self.words[said], self.words[inner], None if on == NONE else self.words[on])
@@ -172,7 +171,7 @@ class _Walk:
         return self.number[word]
 
     def part_without_nodes(self) -> Part:
-        """What was stated of entities, then what was found behind nodes."""
+        """Return the statements about entities, then those found behind nodes."""
         old, of = self.part.triples, self.part.attributes
         plain = old[~self.hidden[old[:, [0, 2]]].any(axis=1)]
         entity, predicate, row = np.array(self.said, dtype=np.int64).reshape(-1, 3).T
@@ -186,7 +185,7 @@ class _Walk:
 
 
 class _RowsByEntity:
-    """The rows of a column of entities that are about hidden ones, by entity."""
+    """The rows of a column of entities that are about hidden nodes, by entity."""
 
     def __init__(self, column: np.ndarray, hidden: np.ndarray) -> None:
         rows = np.flatnonzero(hidden[column])
@@ -201,5 +200,5 @@ class _RowsByEntity:
         return found
 
     def places(self, entity: int) -> slice:
-        """Where the rows of the entity are among `rows`."""
+        """Return the slice of `rows` that belongs to the entity."""
         return slice(self.starts[entity], self.starts[entity + 1])

@@ -1,7 +1,7 @@
-"""Statements that are not quite as they should be: read as other tools read them, or left out one by one.
+"""Repair RDF statements that are not quite valid as other tools read them, or leave them out one by one.
 
-All formats come here as lines of N-Triples or N-Quads. A line that cannot be read is mended in the ways that leave no
-doubt what is meant, else it is left out. All of it is counted, and the first of each kind is remembered.
+All formats arrive as lines of N-Triples or N-Quads. An invalid line is repaired where its meaning is certain, else it
+is left out. All repairs are counted, and the first of each kind is kept as an example.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_REASON = 200
 
 
 class Mending:
-    """Reads lines that may be wrong; `error` is what the file was refused for, and is raised if most of it is wrong.
+    """A reader of lines that may be invalid; raises `error`, for which the file was refused, if most lines are.
 
     With `whole` lines of the file itself, one that has no end is an error: the rest of such a file is missing.
     """
@@ -58,16 +58,16 @@ class Mending:
 
     @cached_property
     def base(self) -> str:
-        """What relative IRIs are relative to."""
+        """Return the base of relative IRIs."""
         return find_base(head_of(self.path).data, self.kind)
 
     @property
     def used_base(self) -> str:
-        """The same, empty if there was no relative IRI."""
+        """Return the base, "" if there was no relative IRI."""
         return self.base if self.counts[RELATIVE] else ""
 
     def quads(self, line: int, block: bytes, *, counted: bool, **options: Any) -> Iterator[Quad]:
-        """The statements of whole lines, the first of which has this number; it means a place if it is `counted`."""
+        """Yield the statements of whole lines; `line` is the first one's number in the file if `counted`."""
         import pyoxigraph as ox
 
         try:
@@ -127,7 +127,7 @@ class Mending:
         raise self.error from None
 
     def note(self) -> str:
-        """What a user should know of it."""
+        """Return the repairs in words."""
         parts = [self._part(what, one, several) for what, (one, several) in NOTES.items() if self.counts[what]]
         return f"not quite {self.kind}: {'; '.join(parts)}. With --strict it is an error."
 
@@ -142,12 +142,12 @@ class Mending:
 
     @staticmethod
     def _typed(text: bytes) -> tuple[bytes, str]:
-        """With rdf:type for `a`, as Turtle has it."""
+        """Replace the `a` of Turtle by rdf:type."""
         found = ABBREVIATED.match(text)  # at the beginning alone: a search would take long in a line of spaces
         return (found[1] + RDF_TYPE + text[found.end() :] if found else text), ""
 
     def _absolute(self, text: bytes) -> tuple[bytes, str]:
-        """With absolute IRIs for relative ones."""
+        """Resolve relative IRIs."""
         relative: list[str] = []
 
         def absolute(found: re.Match[bytes]) -> bytes:
@@ -162,7 +162,7 @@ class Mending:
 
     @staticmethod
     def _untagged(text: bytes) -> tuple[bytes, str]:
-        """Without the language of a text."""
+        """Remove the language tag of a text."""
         found = TAGGED.match(text, max(text.find(b'"'), 0))
         if not found:
             return text, ""
@@ -186,7 +186,7 @@ NOTES = {  # of one and of several
 
 
 def resolve_iri(iri: str, base: str) -> str:
-    """The IRI that a relative one stands for; one that stands for none stays as it is.
+    """Return the absolute form of a relative IRI; one that cannot be resolved stays as it is.
 
     >>> resolve_iri("#a", "http://e.org/o#"), resolved("a", "http://e.org/o#"), resolved("#a", "urn:x:o")
     ('http://e.org/o#a', 'http://e.org/a', 'urn:x:o#a')
@@ -200,9 +200,9 @@ def resolve_iri(iri: str, base: str) -> str:
 
 
 def find_base(first: bytes, kind: str) -> str:
-    """The namespace that the beginning of a file declares as its own, else the IRI of its ontology, else `NO_BASE`.
+    """Return the namespace that the beginning of a file declares as its own, else its ontology IRI, else `NO_BASE`.
 
-    It comes from the file's text alone: where the file lies does not matter.
+    It depends on the file's text alone, not on its path.
     """
     if kind == "RDF/XML":
         found, ontology = xml_prefixes(first), XML_ONTOLOGY.search(first)

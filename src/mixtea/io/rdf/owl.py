@@ -1,4 +1,4 @@
-"""What a statement means whose object is a node without a name of its own: an expression, a list, a text."""
+"""Interpret statements whose object is a node without a name: an OWL expression, a list, or a text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ TEXT = iris("rdf:value", "skosxl:literalForm")
 
 
 def collapsed_predicate(outer: str, inner: str, on: str | None = None) -> str | None:
-    """The predicate of (A, ?, C) for A `outer` [`inner` C], where the node restricts the property `on` or none at all.
+    """Return the predicate of (A, ?, C) for A `outer` [`inner` C], where the node may restrict the property `on`.
 
-    None where A and C then have nothing to do with each other.
+    None where A and C are unrelated.
 
     >>> collapsed_predicate("rdfs:subClassOf", OWL + "someValuesFrom", "part_of"), said_of("city", MEMBER + "1")
     ('part_of', 'city')
@@ -46,7 +46,7 @@ def collapsed_predicate(outer: str, inner: str, on: str | None = None) -> str | 
 
 
 def collapsed_text_predicate(outer: str, inner: str, on: str | None = None) -> str | None:
-    """The same where C is a text: what a node is called is said of A as A's statement says it.
+    """Return the predicate where C is a text: the name of a node is a value of A under A's predicate.
 
     >>> collapsed_text_predicate("oboInOwl:hasExactSynonym", "rdfs:label"), text_of("address", "street")
     ('oboInOwl:hasExactSynonym', 'street')

@@ -1,4 +1,4 @@
-"""RDF files as statements: subject, predicate, object, graph. The parser is pyoxigraph's."""
+"""Parse RDF files by pyoxigraph into statements: subject, predicate, object, graph."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ IN_PROCESS = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
 class MendableError(UnreadableError):
-    """A file with a statement that cannot be read as it is, though others can."""
+    """A file with an invalid statement after which others can be read."""
 
 
 class Statements:
-    """Iterates over the statements of a file; `prefixes` are those of the file once it is through.
+    """An iterable over the statements of a file; `prefixes` are complete at its end.
 
     Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
-    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
-    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should
-    be is an error, or `mending` says how it is read.
+    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended. Relative
+    IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should be is an
+    error, or `mending` says how it is read.
 
     N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
-    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read
-    the beginning again with each of them.
+    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read the
+    beginning again with each of them.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Statements:
             yield quad
 
     def _fail_remote(self, first: bytes) -> NoReturn:
-        """A context that lies elsewhere says what the words of the file mean."""
+        """Raise an error for a context in another place, which is not fetched."""
         found = REMOTE.search(first)
         where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
         what = f"its @context lies {where}, and nothing is fetched"
@@ -146,7 +146,7 @@ class Statements:
         raise UnreadableError(self.path, None, "", what, todo)
 
     def _line_of_error(self) -> int | None:
-        """Where the parser does not count lines, they are counted by handing it one at a time."""
+        """Find the line of an error by reading one line at a time, where the parser does not count them."""
         if not self.by_line:
             try:
                 self._read_by_line()
@@ -158,11 +158,11 @@ class Statements:
         deque(Statements(self.path, self.kind, base=self.base, by_line=True, mending=self.anew()), maxlen=0)
 
     def anew(self) -> Mending | None:
-        """The mending for reading the file again."""
+        """Return a mending for reading the file again."""
         return Mending(self.path, self.kind, self.mending.error) if self.mending else None
 
     def _fail(self, said: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
-        """The parser's error as ours."""
+        """Raise the parser's error as ours."""
         place, said = WHERE.match(said), WHERE.sub("", said)
         if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
             line, place = max(line - 1, 1), None
@@ -191,10 +191,9 @@ def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool
 def read_mending(
     path: Path, kind: str, problems: Problems, read: Callable[[Statements], Found], *, by_line: bool = False
 ) -> tuple[Found, Mending | None]:
-    """What `read` makes of the statements, and how they were mended if they are not as they should be.
+    """Return what `read` makes of the statements, and the repairs if there were any.
 
-    The file is read as it should be first. Only where that fails it is read again with mending, unless the problems are
-    asked for strictly.
+    The file is read strictly first, and again with repairs only if that fails, unless problems are strict.
     """
     try:
         return read(Statements(path, kind, by_line=by_line)), None
@@ -209,7 +208,7 @@ def read_mending(
 
 
 def _first_lines(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
-    """The first of each kind that was mended, with its line: the file is read by line as far as that takes."""
+    """Return the first repair of each kind with its line, which takes reading by line."""
     again = Mending(path, kind, mending.error)
     for _ in Statements(path, kind, by_line=True, mending=again):
         if again.first.keys() >= mending.first.keys():
@@ -218,6 +217,6 @@ def _first_lines(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int
 
 
 def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Mending | None = None) -> int | None:
-    """The line of the first wanted statement."""
+    """Return the line of the first wanted statement."""
     statements = Statements(path, kind, by_line=True, mending=mending)
     return next((statements.line for quad in statements if wanted(quad)), None)

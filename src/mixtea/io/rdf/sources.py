@@ -1,4 +1,4 @@
-"""What the parser of N-Quads reads from: a file line by line, or what another process makes of a file."""
+"""Read the input of the N-Quads parser: a file line by line, or the output of another process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Blocks = Iterator[tuple[int, bytes]]
 
 
 def by_line(blocks: Blocks) -> Blocks:
-    """(its number, the line) for each line."""
+    """Yield (number, line) of each line."""
     for first, block in blocks:
         yield from enumerate(block.split(b"\n"), first)
 
 
 def numbered(blocks: Blocks) -> Blocks:
-    """The same for lines that begin with the number of the line in the file that they were made from."""
+    """Yield (number, statement) of lines that begin with their line number in the original file."""
     for _, line in by_line(blocks):
         if line:
             number, _, statement = line.partition(b"\t")
@@ -34,7 +34,7 @@ def numbered(blocks: Blocks) -> Blocks:
 
 
 class RecordedStart:
-    """Remembers the beginning of what is read from a file."""
+    """A file that records the beginning of what is read from it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file, self.first = file, b""
@@ -47,7 +47,7 @@ class RecordedStart:
 
 
 class ProcessLines(Lines):
-    """The statements that a process makes of a file, as long as they are not out of all proportion to it.
+    """The statements that a process makes of a file, limited in proportion to it.
 
     With `numbered` each begins with the number of its line in the file.
     """
@@ -57,7 +57,7 @@ class ProcessLines(Lines):
         self.process, self.n_bytes, self.numbered, self.too_deep = process, 0, numbered, False
 
     def whole(self, least: int = 1) -> Blocks:
-        """Whole statements as they come; one without an end is the work of a process that was stopped."""
+        """Yield whole statements; one without an end comes from a process that was stopped."""
         return ((first, block) for first, block in super().whole(least) if block.endswith(b"\n"))
 
     def block(self) -> bytes:
@@ -76,7 +76,7 @@ class ProcessLines(Lines):
 
 
 def xml_prefixes(start: bytes) -> dict[str, str]:
-    """Those that the beginning of the file declares; the parser does not tell."""
+    """Return the prefixes that the beginning of the file declares; the parser does not report them."""
     entities = dict(XML_ENTITY.findall(start))
     found = {
         prefix.decode(): (entities.get(entity, b"") + rest).decode("utf-8", "replace")

@@ -20,19 +20,19 @@ class DamagedError(Exception):
 
 
 class NotPackedError(DamagedError):
-    """Bytes that were never packed."""
+    """Bytes that are not compressed."""
 
 
 class TrailingBytesError(DamagedError):
-    """Bytes that were never packed, after others that were."""
+    """Bytes that are not compressed, after others that are."""
 
 
 class WindowTooLargeError(DamagedError):
-    """Bytes that were packed so that unpacking them needs much memory."""
+    """Bytes that need much memory to be unpacked."""
 
 
 class Frame(Protocol):
-    """One packed unit of a file; there may be several, one after the other."""
+    """One compressed unit of a file; several may follow each other."""
 
     ended: bool
 
@@ -126,7 +126,7 @@ ZSTD_ERRORS = {
 
 
 def zstd_frames() -> Callable[[], ZstdFrame]:
-    """What makes the frames of a file: they share their unpacker, which takes longer to make than a small frame."""
+    """Return a function that makes the frames of a file, which share one unpacker for speed."""
     from zstandard import ZstdDecompressor
 
     unpacker = ZstdDecompressor()
@@ -134,7 +134,7 @@ def zstd_frames() -> Callable[[], ZstdFrame]:
 
 
 class ZstdFrame:
-    """A frame of a zstd file. zstandard alone takes a cut frame for the end of the file."""
+    """A frame of a zstd file; zstandard alone would take a truncated frame for the end of the file."""
 
     def __init__(self, unpacker: Any) -> None:
         self.unpacker, self.ended = unpacker.decompressobj(), False

@@ -1,4 +1,4 @@
-"""Tell which encoding a text has, and read it as UTF-8 whatever it is."""
+"""Detect the encoding of a text, and read it as UTF-8."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def encoding_of_start(start: bytes) -> str:
 
 
 def is_like_utf_16(start: bytes) -> bool:
-    """Whether every other byte is NUL more often than not, as in UTF-16 of letters without a mark."""
+    """Return whether mostly every other byte is NUL, as in UTF-16 of letters without a mark."""
     start = start[:SNIFFED_BYTES]
     halves = [half.count(0) for half in (start[::2], start[1::2])]
     return max(halves) > MIN_NULS * len(start) and min(halves) < max(halves) / 4
 
 
 def _is_text(start: bytes, encoding: str) -> bool:
-    """Whether the beginning of a file, which may be cut, is text in this encoding."""
+    """Return whether the beginning of a file, which may be cut, is text in this encoding."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(start)
     except UnicodeDecodeError:
@@ -67,12 +67,12 @@ def encoding_of(path: Path) -> str:
 
 
 def encoding_notes(encoding: str) -> tuple[str, ...]:
-    """Return what to tell of a file that is not UTF-8."""
+    """Return a note on a file that is not UTF-8."""
     return () if encoding == UTF_8 else (f"read as {NAMES[encoding]}",)
 
 
 class ByteCounts:
-    """Counts what is not ASCII in a text that may be UTF-8 or Windows-1252."""
+    """Counts of the non-ASCII bytes in a text that may be UTF-8 or Windows-1252."""
 
     def __init__(self) -> None:
         self.bytes, self.in_utf_8, self.in_runs = (np.zeros(256, dtype=np.int64) for _ in range(3))
@@ -90,7 +90,7 @@ class ByteCounts:
         self.in_runs += np.bincount(raw[beside[1:] | beside[:-1]], minlength=256)
 
     def is_windows(self) -> bool:
-        """Whether the text is not UTF-8, and has what Western texts have in Windows-1252."""
+        """Return whether the text is not UTF-8, and is like Western text in Windows-1252."""
         n, n_utf_8, n_runs = (int(counts[ASCII:].sum()) for counts in (self.bytes, self.in_utf_8, self.in_runs))
         if n == n_utf_8 or self.bytes[[*UNDEFINED, *CONTROLS]].any():
             return False
@@ -100,7 +100,7 @@ class ByteCounts:
 
 @dataclass
 class Transcoder:
-    """Reads a text in another encoding as UTF-8, without its mark."""
+    """A reader of text in another encoding as UTF-8, without its mark."""
 
     path: Path
     read_on: Callable[[int], bytes]

@@ -1,7 +1,7 @@
-"""How much an input file may ask for. A file beyond a limit is refused with a message that names the limit.
+"""Limit what an input file may ask for; a file beyond a limit is refused with a message that names the limit.
 
-The values are far above what honest files need and far below what hurts: they are there for files that are broken, or
-made to break their reader. They hold for whatever is read while they are in force.
+The values are far above what honest files need and far below what does harm: they are for files that are broken, or
+made to break their reader. They hold for whatever is read inside `use_limits`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class Limits:
         _LIMITS.check(self)
 
     def bytes_for(self, packed: int) -> int:
-        """To how many bytes so many may unpack."""
+        """Return to how many bytes a packed file of this size may unpack."""
         return min(int(self.max_gib * 1024 * MIB), max(FREE_BYTES, self.max_expansion * packed))
 
 
 def parse_limits(texts: Iterable[str]) -> Limits:
-    """`name=value` of the command line, several of them, as limits.
+    """Parse limits given as `name=value` on the command line.
 
     >>> parse_limits(["max_rows=1e6"]).max_rows
     1000000
@@ -75,7 +75,7 @@ def parse_limits(texts: Iterable[str]) -> Limits:
 
 
 def advice(name: str) -> str:
-    """What to do about a limit that a file exceeds."""
+    """Return what to do about a limit that a file exceeds."""
     highest, now = FIELDS[name].metadata["high"], getattr(current_limits(), name)
     if now >= highest:
         return f"No more is read (--limit {name}={now:g} is the most): make the file smaller there."
@@ -83,14 +83,14 @@ def advice(name: str) -> str:
 
 
 def current_limits() -> Limits:
-    """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
+    """Return the limits of `use_limits`, else those of the parent process, else the defaults."""
     told = os.environ.get(ENVIRONMENT, "")
     return _applied.get() or (parse_limits(told.split()) if told else DEFAULT)
 
 
 @contextmanager
 def use_limits(limits: Limits | None) -> Iterator[None]:
-    """In the block these limits hold; with None those from outside of it."""
+    """Use these limits inside the block; None keeps those outside."""
     token = _applied.set(limits or _applied.get())
     try:
         yield
@@ -100,7 +100,7 @@ def use_limits(limits: Limits | None) -> Iterator[None]:
 
 @contextmanager
 def also_in_new_processes(limits: Limits) -> Iterator[None]:
-    """In the block these limits hold, and in the processes that it starts."""
+    """Use these limits inside the block, and in the processes that it starts."""
     before = os.environ.get(ENVIRONMENT)
     os.environ[ENVIRONMENT] = " ".join(assignments(dataclasses.asdict(limits)))
     try:
@@ -112,7 +112,7 @@ def also_in_new_processes(limits: Limits) -> Iterator[None]:
 
 
 def describe() -> str:
-    """All limits as a Markdown table, for docs/formats.md."""
+    """Return all limits as a Markdown table, for docs/formats.md."""
     rows = ["| limit | default | allowed | what it limits |", "|---|---|---|---|"]
     for name, field in FIELDS.items():
         meta = field.metadata

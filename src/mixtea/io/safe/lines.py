@@ -1,4 +1,4 @@
-"""Files that consist of lines, a block at a time: no line is held that is too long, and none without an end."""
+"""Read files of lines in blocks: no line is held that is too long, and none without an end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NESTING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?P<escape>\\?)(?P<end>"?)|<<\(|\)>>'
 
 
 class Nesting:
-    """How deep triples stand in triples in a line of N-Triples or N-Quads, which may come in pieces."""
+    """The depth of triples in triples in one line of N-Triples or N-Quads, which may come in pieces."""
 
     def __init__(self) -> None:
         self.depth, self.deepest, self.literal, self.start = 0, 0, b"", b""
@@ -39,7 +39,7 @@ class Nesting:
 
 
 class Lines:
-    """Counts lines as they are read, and refuses those that are too long, too many or nested too deeply.
+    """A reader that counts lines, and refuses those that are too long, too many or nested too deeply.
 
     Where the lines are not those of the file but made from it, `what` says what they stand for. With `rdf` they are
     N-Triples or N-Quads, and triples in triples are counted. That is done with care only in a line with so many signs
@@ -52,7 +52,7 @@ class Lines:
         self.signs, self.pieces, self.nesting = 0, list[bytes](), Nesting()  # of the line that has not ended
 
     def whole(self, least: int = BLOCK) -> Iterator[tuple[int, bytes]]:
-        """(the number of its first line, whole lines), of so many bytes or more at once; the last may lack its end."""
+        """Yield (first line number, whole lines) of at least so many bytes; the last line may lack its end."""
         parts: list[bytes] = []
         first, size = 1, 0
         while block := self.block():
@@ -66,7 +66,7 @@ class Lines:
         yield first, b"".join(parts)
 
     def block(self) -> bytes:
-        """The bytes that come next, none at the end."""
+        """Return the next bytes, none at the end."""
         block = self.read_on(BLOCK)
         first = block.find(b"\n")
         if self.begun + (first if first >= 0 else len(block)) > self.limits.max_token_mib * MIB:
@@ -81,7 +81,7 @@ class Lines:
         return block
 
     def _check_nesting(self, block: bytes) -> None:
-        """Of lines that go on from the one that has begun; of those without a sign, the last is all that matters."""
+        """Check lines from the one that has begun; of lines without a nesting sign only the last matters."""
         if not self.signs and NESTS not in block:
             end = block.rfind(b"\n") + 1
             self.pieces = [*([] if end else self.pieces), block[end:]]
@@ -107,7 +107,7 @@ class Lines:
 
 
 def line_blocks(path: Path, encoding: str = UTF_8) -> Iterator[tuple[int, bytes]]:
-    """(the number of its first line, whole lines) for each part of a file, in UTF-8 whatever its encoding is."""
+    """Yield (first line number, whole lines) for each block of a file, in UTF-8 whatever its encoding."""
     with open_input(path, utf_16=encoding != UTF_8) as file:
         read_on = file.read if encoding == UTF_8 else Transcoder(path, file.read, encoding).read
         yield from Lines(path, read_on).whole(CHUNK_BYTES)

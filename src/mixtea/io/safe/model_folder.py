@@ -1,7 +1,7 @@
-"""A folder with a model of language, looked at before any library opens it: it must not be able to run code.
+"""Check the folder of a language model before any library opens it: it must not be able to run code.
 
-Weights are safetensors, modules are those of sentence-transformers that only compute, and no file of settings names
-code, other weights, or another place to load something from.
+Weights are safetensors, modules are those of sentence-transformers that only compute, and no settings file names code,
+other weights, or another place to load from.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ USE_ANOTHER = "Use a model that needs no code of its own, saved by sentence-tran
 
 
 def check_model_folder(folder: Path) -> None:
-    """Refuse a folder that is none of sentence-transformers, or that could run code or load from elsewhere."""
+    """Refuse a folder that is not of sentence-transformers, or that could run code or load from elsewhere."""
     if not folder.is_dir():
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise UnreadableError(
@@ -50,7 +50,7 @@ def check_model_folder(folder: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files, if they are regular ones of this very folder."""
+    """Yield all files; an error if one is not a regular file of this folder."""
     inside, n = folder.resolve(), 0
     for where, folders, names in os.walk(folder):
         for name in (*folders, *names):
@@ -69,7 +69,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _check_name(path: Path, beside: set[str]) -> None:
-    """No code, no adapter to another model, and no weights that could bring code where there are no others."""
+    """Refuse code, adapters to another model, and weights that could run code where there are no others."""
     ending = path.suffix.lower()
     if ending in CODE_ENDINGS:
         raise UnreadableError(path, None, "", "code, which a model must not bring", USE_ANOTHER)
@@ -91,7 +91,7 @@ def _json(path: Path) -> Any:
 
 
 def _check_settings(path: Path, value: Any) -> None:
-    """Whatever is nested in it: nothing that has a library load or call something else."""
+    """Refuse settings, at any depth, that make a library load or call other code."""
     todo = [value]
     while todo:
         part = todo.pop()
@@ -106,7 +106,7 @@ def _check_settings(path: Path, value: Any) -> None:
 
 
 def is_refused(name: str, held: Any) -> bool:
-    """Whether a setting could have code loaded or called; empty ones are as if they were not there."""
+    """Return whether a setting could have code loaded or called; empty ones could not."""
     if name == "weight_map":
         names = held.values() if isinstance(held, dict) else [held]
         return not all(re.fullmatch(r"[\w.-]+\.safetensors", str(one)) for one in names)
@@ -123,7 +123,7 @@ def _is_there(place: Path, kind: str) -> bool:
 
 
 def _check_modules(path: Path, folder: Path, modules: Any) -> None:
-    """A list of modules that are known to compute only, in this folder or one inside it."""
+    """Refuse modules other than those that only compute, and those outside this folder."""
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules) or not modules:
         raise UnreadableError(path, None, "", "no list of modules", USE_ANOTHER)
     for one in modules:

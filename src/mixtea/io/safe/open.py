@@ -1,4 +1,4 @@
-"""Opening an input file: a regular one, plain, gzip or zstd, that does not unpack to too much."""
+"""Open input files: regular ones, plain, gzip or zstd, that do not unpack to too much."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COPY_AGAIN = "Copy or download the file again."
 
 @contextmanager
 def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
-    """The file's bytes, unpacked and without the mark of UTF-8; whatever goes wrong in it is an UnreadableError.
+    """Open a file's bytes, unpacked and without a UTF-8 mark; every error is an UnreadableError.
 
     So is UTF-16, unless `utf_16`.
     """
@@ -76,7 +76,7 @@ def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """The file itself, if it is one: a pipe may have no other end, and a device no end at all."""
+    """Open a regular file: a pipe may have no other end, and a device no end at all."""
     try:
         _check_regular(path, path.stat())
         file = open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, OPEN_FLAGS))  # noqa: SIM115
@@ -110,7 +110,7 @@ def open_error(path: Path, error: OSError | ValueError) -> UnreadableError:
 
 
 class LimitedReader(io.RawIOBase):
-    """The bytes of a file, unpacked, as long as they are not too many.
+    """The unpacked bytes of a file, as long as they are not too many.
 
     Of a packed file as much is unpacked at once as every file may hold, so that one which holds far more is refused
     before anything is made of its beginning.
@@ -129,7 +129,7 @@ class LimitedReader(io.RawIOBase):
         return True
 
     def fileno(self) -> int:
-        """Of the file as it lies there, packed or not."""
+        """Return the descriptor of the file on disk, packed or not."""
         return self.raw.fileno()
 
     def readinto(self, buffer: Any) -> int:

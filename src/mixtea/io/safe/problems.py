@@ -1,4 +1,4 @@
-"""What is wrong in files: one that cannot be read at all, and as many places as anyone will look at."""
+"""Errors in files: unreadable files, and places up to a limit."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class UnreadableError(DataError):
 
 
 def limit_exceeded(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
-    """The error of a file that exceeds a limit; it names the limit."""
+    """Make the error of a file that exceeds a limit, which it names."""
     return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", advice(limit))
 
 
 @contextmanager
 def collect_unreadable(problems: Problems) -> Iterator[None]:
-    """A file that turns out unreadable in the block joins the problems."""
+    """Add a file that turns out unreadable in the block to the problems."""
     try:
         yield
     except UnreadableError as error:
@@ -40,7 +40,7 @@ def collect_unreadable(problems: Problems) -> Iterator[None]:
 
 
 def truncate_rows(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
-    """The first of the rows, to be told one by one; the rest is counted and costs no more than that."""
+    """Return the rows to report individually; the rest is only counted."""
     kept = rows[: max(problems.limit - problems.kept[path], 0)]
     problems.skipped[path] += len(rows) - len(kept)
     return kept

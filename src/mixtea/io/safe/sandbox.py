@@ -1,4 +1,4 @@
-"""Starts a process that parses a file, feeds it, and says in words how it ended."""
+"""Run a parser in a process of its own, feed it a file, and explain how it ended."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Process:
         return UnreadableError(self.path, None, "", f"parsing it needs a process of its own: {what} ({why})", todo)
 
     def _feed(self, file: Any) -> None:
-        """What goes wrong with the file is kept for the thread that reads."""
+        """Feed the file; its errors are kept for the reading thread."""
         pipe: Any = self.child.stdin
         with suppress(BrokenPipeError), pipe:  # if the process has ended, its exit code tells why
             try:
@@ -90,7 +90,7 @@ class Process:
                 self.error = error
 
     def result(self) -> dict[str, Any]:
-        """What the process found besides its output, which ends here; else an error that says what is wrong."""
+        """End the output, and return the process's report; else raise an error that explains what is wrong."""
         self.out.close()
         if self.feeder:
             self.feeder.join()
@@ -108,7 +108,7 @@ class Process:
 
     @staticmethod
     def _found(said: str) -> dict[str, Any] | None:
-        """The last line, if it is ours: libraries may write there too."""
+        """Return the last line if it is a report: libraries may write there too."""
         try:
             found = json.loads(said.splitlines()[-1])
         except (IndexError, ValueError):
@@ -132,7 +132,7 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing behind, however far the reading went."""
+        """End the process and close its files, however far the reading went."""
         self.child.kill()
         self.child.wait()
         if self.feeder:

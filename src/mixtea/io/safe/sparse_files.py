@@ -1,4 +1,4 @@
-"""Files that nobody wrote: of a file of holes a few bytes were sent, and reading it takes as much memory as it says."""
+"""Detect sparse files: a few bytes on disk whose reading takes as much memory as their size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_HOLES = 16  # at least one byte in so many was written
 
 
 def is_sparse(file: IO[bytes]) -> bool:
-    """Whether an open file is made of holes."""
+    """Return whether an open file consists mostly of holes."""
     found = os.fstat(file.fileno())
     return (
         found.st_size >= MIN_SPARSE_BYTES
@@ -21,13 +21,13 @@ def is_sparse(file: IO[bytes]) -> bool:
 
 
 def _on_disk(found: os.stat_result) -> int:
-    """The bytes that a file takes; its size where the system does not say."""
+    """Return the bytes that a file takes on disk; its size where the system does not report them."""
     blocks: int | None = getattr(found, "st_blocks", None)
     return found.st_size if blocks is None else 512 * blocks
 
 
 def _is_filled(file: IO[bytes], found: os.stat_result) -> bool:
-    """Whether enough of a file was written; also true where the system does not know.
+    """Return whether enough of a file was written; also True where the system cannot report it.
 
     A file that takes little may be packed by the file system, or not be on the disk yet, and have no hole at all.
     """

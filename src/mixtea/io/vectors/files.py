@@ -1,4 +1,4 @@
-"""Files of vectors, Parquet and safetensors, into ids and a matrix."""
+"""Read files of vectors, Parquet and safetensors, as ids and a matrix."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ VECTOR_ENDINGS = {".parquet": "Parquet", ".pq": "Parquet", ".safetensors": "safe
 
 
 class VectorTable(NamedTuple):
-    """`ids` (str [n]) and `vectors` (float32 [n, d]) of a file; `rows` [n] are counted from 1, as it has them."""
+    """`ids` (str [n]) and `vectors` (float32 [n, d]) of a file; `rows` [n] are counted from 1."""
 
     path: Path
     kind: str
@@ -37,7 +37,7 @@ class VectorTable(NamedTuple):
 
 
 def read_vector_file(path: Path) -> VectorTable:
-    """What a file holds, in the format that its ending says; nothing of it is looked at but its form."""
+    """Read a file in the format of its ending; only its form is checked."""
     bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     kind = VECTOR_ENDINGS.get(bare.suffix.lower(), "")
     if not kind or (kind == "safetensors" and bare != path):
@@ -54,7 +54,7 @@ def _parquet(path: Path) -> RawVectors:
 
 
 def _read_stream(process: Process) -> RawVectors:
-    """From the stream of the process; rows without a vector are left out there."""
+    """Read the stream of the process, which leaves out rows without a vector."""
     import pyarrow as pa
 
     parts: list[RawVectors] = []
@@ -73,7 +73,7 @@ def _read_stream(process: Process) -> RawVectors:
 
 
 def _safetensors(path: Path) -> RawVectors:
-    """From `vectors` [n, d], and ids as bytes and offsets, or as a list of JSON in the file's metadata."""
+    """Read `vectors` [n, d], and ids as bytes and offsets, or as a JSON list in the file's metadata."""
     from safetensors import SafetensorError, safe_open
 
     _check_safetensors(path)
@@ -92,7 +92,7 @@ def _safetensors(path: Path) -> RawVectors:
 
 
 def _check_safetensors(path: Path) -> None:
-    """Before the library opens it: a regular file that somebody has written, with a header that is not too long."""
+    """Check before the library opens it: a regular, non-sparse file whose header is not too long."""
     with open_regular(path) as file:
         if is_sparse(file):
             todo = "Copy or download the file again."
@@ -104,7 +104,7 @@ def _check_safetensors(path: Path) -> None:
 
 
 def _check_form(path: Path, file: Any) -> int:
-    """How many vectors there are, if they are numbers [n, d] and not too many."""
+    """Return the number of vectors, if they are numbers [n, d] and not too many."""
     part = file.get_slice("vectors")
     kind, shape, limits = part.get_dtype(), part.get_shape(), current_limits()
     if kind not in FLOAT_TYPES or len(shape) != 2:
@@ -118,7 +118,7 @@ def _check_form(path: Path, file: Any) -> int:
 
 
 def _ids(file: Any, n: int) -> list[str]:
-    """n texts: ids.data[ids.offsets[k] : ids.offsets[k + 1]] in UTF-8, or the list `ids` of the metadata."""
+    """Return n texts: ids.data[ids.offsets[k] : ids.offsets[k + 1]] in UTF-8, or the list `ids` of the metadata."""
     if "ids.offsets" not in file.keys():  # noqa: SIM118 - it is no dict
         ids = json.loads((file.metadata() or {})["ids"])
         if not isinstance(ids, list) or len(ids) != n or not all(type(one) is str for one in ids):

@@ -1,4 +1,4 @@
-"""The folder of a model of sentence-transformers: one that is named, or the one that an installed package has."""
+"""Find the folder of a sentence-transformers model: a named one, or that of an installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of one's own: from a file a side, or from what a model of language makes of the entities' texts."""
+"""Add vectors to graphs: from a file per side, or from a language model on the entities' texts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Graphs = tuple[Graph, Graph]
 def with_vectors(
     graphs: Graphs, files: Sequence[Path | None], text_model: Path | None, on_texts: TextProgress | None
 ) -> tuple[Graphs, list[str]]:
-    """Both graphs with the vectors that were given, and warnings; as they are if none were."""
+    """Return both graphs with the given vectors, and warnings."""
     if any(files) and text_model is not None:
         raise DataError("Give either files of vectors or a text model; not both.")
     if text_model is not None:
@@ -63,7 +63,7 @@ def _from_files(graphs: Graphs, files: Sequence[Path]) -> tuple[Graphs, list[str
 
 
 def _checked(table: VectorTable, problems: Problems) -> VectorTable:
-    """The table; rows without an id, with one that was there before, or with what is no number are problems."""
+    """Report rows without an id, with a repeated one, or with numbers that are not finite."""
     empty = np.array([not one for one in table.ids], dtype=bool)
     wrong = (
         (empty, "no id", "Name the entity, or leave the row out."),
@@ -82,7 +82,7 @@ def _checked(table: VectorTable, problems: Problems) -> VectorTable:
 
 
 def _add_vectors(graph: Graph, table: VectorTable, side: str, warnings: list[str]) -> Graph:
-    """The graph with the vectors of its entities; ids that it does not have are counted."""
+    """Add the vectors to the entities; unknown ids are counted."""
     place = graph.find(table.ids)
     says = table.vectors.any(axis=1)
     n_unknown = int((place < 0).sum()) - int(pd.Series(table.ids[place < 0]).isin(graph.left_out).sum())
@@ -101,7 +101,7 @@ def _add_vectors(graph: Graph, table: VectorTable, side: str, warnings: list[str
 
 
 def _check_room(graph: Graph, table: VectorTable) -> None:
-    """One long vector must not make a graph of millions of entities take all memory."""
+    """Refuse one long vector that would make a graph of millions of entities take all memory."""
     needed, n = 4 * graph.n_entities * table.vectors.shape[1], table.vectors.nbytes
     if needed > current_limits().bytes_for(n):
         what = f"vectors of {n:,} bytes that take {needed:,} for {graph.n_entities:,} entities"

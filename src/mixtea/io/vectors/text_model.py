@@ -1,4 +1,4 @@
-"""Vectors of what can be read about the entities, by a model of sentence-transformers that is here."""
+"""Encode the texts of entities by a local sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _means(vectors: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _encoded(folder: Path, texts: list[str], on_texts: TextProgress | None) -> np.ndarray:
-    """float32 [n, d], in blocks, so that somebody can be told how far it is."""
+    """Return float32 [n, d], computed in blocks for progress."""
     blocks = []
     with _library() as library:
         with _library_errors(folder):  # an absolute path cannot be taken for the name of a model elsewhere
@@ -84,7 +84,7 @@ def _block(model: Any, texts: list[str]) -> np.ndarray:
 
 @contextmanager
 def _library() -> Iterator[Any]:
-    """sentence-transformers, which in the block asks nobody for anything and shows no bars."""
+    """Import sentence-transformers; inside the block it is offline and shows no bars."""
     try:
         library, hub, bars = (_module(name) for name in LIBRARIES)
     except ImportError:
@@ -105,7 +105,7 @@ def _module(name: str) -> Any:
 
 @contextmanager
 def _library_errors(folder: Path) -> Iterator[None]:
-    """Whatever the library cannot do with the model, as one message that names the folder."""
+    """Turn any error of the library into one message that names the folder."""
     try:
         yield
     except Exception as error:  # the folder is a stranger's, and the library large

@@ -1,4 +1,4 @@
-"""An alignment in the OAEI's format on standard input, its cells as lines of JSON on standard output.
+"""Parse an alignment in the OAEI's format from standard input, and write its cells as lines of JSON.
 
 It is read as XML: what matchers write is seldom RDF, with attributes that have no namespace.
 """
@@ -28,7 +28,7 @@ MAX_TEXT = 1000  # characters of a relation or a measure
 
 
 class CellReader:
-    """Hands out [line, entity1, entity2, relation, measure] of each cell that has two ends, when it ends."""
+    """An XML handler that passes [line, entity1, entity2, relation, measure] of each cell to `found`."""
 
     def __init__(self, found: Callable[[list[Any]], object]) -> None:
         self.found, self.cell, self.inside = found, dict[str, str](), ""

@@ -1,4 +1,4 @@
-"""An Excel workbook as standard input, the wanted columns of a sheet as Arrow's stream on standard output."""
+"""Parse an Excel workbook from standard input, and write columns of a sheet as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Row = tuple[int, dict[int, Any]]
 
 
 class FirstElementError(Exception):
-    """The first element of a file of XML."""
+    """The first element of an XML file was reached."""
 
 
 def write_sheet(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Write the wanted columns of the sheet; return what there is to say about it."""
+    """Write the requested columns of the sheet; return its report."""
     os.environ["OPENPYXL_LXML"] = "False"
     import openpyxl
     import pyarrow as pa
@@ -51,7 +51,7 @@ def write_sheet(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_archive(file: IO[bytes], size: int, wanted: dict[str, Any]) -> int:
-    """Look at what the archive says of its members, before one is unpacked; return the size of the texts in it."""
+    """Check the archive's directory before anything is unpacked; return the size of the texts in it."""
     with zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         if len(members) > MAX_MEMBERS:
@@ -100,7 +100,7 @@ def place_of(names: list[str], name: str) -> int:
 
 
 class SheetReader:
-    """The cells of a sheet that hold something; counts what is left out."""
+    """The non-empty cells of a sheet, with counts of what is left out."""
 
     def __init__(self, sheet: Any) -> None:
         self.sheet, self.n_errors, self.n_empty, self.n_merged, self.n_unsaved = sheet, 0, 0, 0, 0
@@ -127,7 +127,7 @@ class SheetReader:
         return {"sheet": self.sheet.title, "header": top, "counts": counts}
 
     def rows(self) -> Iterator[Row]:
-        """Each row that is not empty: its number, and by column what its cells hold."""
+        """Yield the number of each row that is not empty, and its values by column."""
         before = 0
         with self.sheet._get_source() as source:
             parser = self.parser(source)
@@ -139,7 +139,7 @@ class SheetReader:
         self.n_merged = len(parser.merged_cells.mergeCell) if parser.merged_cells else 0
 
     def parser(self, source: Any) -> Any:
-        """What parses the rows as they are: iter_rows would fill them up to what the sheet claims to have."""
+        """Return a parser of the rows as they are: iter_rows would pad them to the size that the sheet claims."""
         from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 
         def counted(element: Any) -> dict[str, Any]:
@@ -154,7 +154,7 @@ class SheetReader:
         return parser
 
     def held(self, cells: list[dict[str, Any]]) -> dict[int, Any]:
-        """What the cells of a row hold, by column; an error is nothing. All numbers may have a point, as in Excel."""
+        """Return the values of a row by column, without errors; all numbers may be floats, as in Excel."""
         found = {}
         for cell in cells:
             value, is_error = cell["value"], cell["data_type"] == "e"
@@ -166,7 +166,7 @@ class SheetReader:
 
 
 def name_of(value: Any) -> str:
-    """The name of a column: a year is a whole number."""
+    """Return the name of a column; a year is a whole number."""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
 
 

@@ -1,4 +1,4 @@
-"""A Parquet file as standard input, the wanted columns as Arrow's stream on standard output."""
+"""Parse a Parquet file from standard input, and write columns as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labe
 
 
 def write_labels(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The wanted columns, as labels."""
+    """Write the requested columns as labels."""
     return work(wanted, write)
 
 
 def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
-    """Look at the file before anything of it is believed, then have it written."""
+    """Check the file before any of its contents are used, then write it."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet as pq
@@ -49,7 +49,7 @@ def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
 
 
 def check_footer(start: bytes, end: bytes, size: int, wanted: dict[str, Any]) -> None:
-    """Before anything believes what the end of the file says about it."""
+    """Check the footer's size before it is parsed."""
     if size < 12 or start != MAGIC or end[4:] != MAGIC:
         raise WrongError("it does not begin and end as Parquet does")
     length = int.from_bytes(end[:4], "little")
@@ -60,7 +60,7 @@ def check_footer(start: bytes, end: bytes, size: int, wanted: dict[str, Any]) ->
 
 
 def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> list[int]:
-    """The places of the wanted columns, if what the footer says of them is possible and not too much."""
+    """Return the positions of the requested columns, if the footer's sizes are possible and within the limits."""
     names = schema.names
     if about.num_columns > wanted["max_columns"]:
         raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
@@ -82,7 +82,7 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
 
 
 def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = False) -> None:
-    """Labels are text or whole numbers; `values` are also other numbers, truth values, dates and times."""
+    """Refuse types other than text and integers; `values` may also be other numbers, booleans, dates and times."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -118,7 +118,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
 
 
 def value_kind(of: Any) -> str:
-    """Which values a column holds, where what Arrow writes of them is not what a CSV file would hold."""
+    """Return the kind of values that Arrow writes differently from a CSV file."""
     import pyarrow as pa
 
     of = of.value_type if pa.types.is_dictionary(of) else of
@@ -127,7 +127,7 @@ def value_kind(of: Any) -> str:
 
 
 def compact(column: Any, longest: int) -> Any:
-    """The column with a dictionary of the texts that occur in it, written once each; empty where there is nothing."""
+    """Return the column with a dictionary of its texts, each once; empty where a cell is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Turtle, TriG and RDF/XML on standard input, N-Quads on standard output."""
+"""Parse Turtle, TriG, RDF/XML and JSON-LD from standard input, and write N-Quads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_PREFIXES, MAX_PREFIX = 10_000, 2_000
 
 
 class Reader:
-    """Hands the parser its bytes, line by line if asked to, and counts the lines that were begun."""
+    """The parser's input, line by line if requested, with the number of the current line."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Reader:
         return given
 
     def next_block(self) -> bytes:
-        """The bytes that come next, none at the end."""
+        """Return the next bytes, none at the end."""
         while block := self.file.read(BLOCK):
             self.go_on(len(block))
             checked = self.scan.checked(block) if self.scan else block
@@ -60,7 +60,7 @@ class Reader:
 
 
 class CountingWriter(io.FileIO):
-    """Tells how many bytes are written: a few in the file can stand for long statements."""
+    """A file that reports how many bytes are written: a few of the input can become long statements."""
 
     def __init__(self, descriptor: int, go_on: Callable[[int], None]) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -101,7 +101,7 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
 
 
 def has_whole_texts(quads: Iterator[Any], error: SyntaxError) -> bool:
-    """Whether no text of the file lacks its end: a parser that passes over some mistakes would not see this one."""
+    """Return whether every text of the file has its end: a lenient parser would not notice a missing one."""
     while not any(sign in error.msg for sign in UNTERMINATED):
         try:
             for _ in quads:
@@ -113,7 +113,7 @@ def has_whole_texts(quads: Iterator[Any], error: SyntaxError) -> bool:
 
 
 def short_prefixes(prefixes: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Those that are short, always in the same order; none if they are too many for anyone to know them."""
+    """Yield the short prefixes, sorted; none if there are too many."""
     if len(prefixes) <= MAX_PREFIXES:
         yield from ((name, iri) for name, iri in sorted(prefixes.items()) if len(name) + len(iri) <= MAX_PREFIX)
 

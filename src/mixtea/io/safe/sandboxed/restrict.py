@@ -1,4 +1,4 @@
-"""What holds a process that parses a file: limits on memory and time, and one way to say what is wrong."""
+"""Limit the memory and time of a parsing process, and report its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MIN_SECONDS = 0.001  # seconds; none would be no limit
 
 
 class WrongError(Exception):
-    """What is wrong with the file, in words that the other process puts into its message."""
+    """What is wrong with the file, for the message of the parent process."""
 
     def __init__(self, what: str, **about: Any) -> None:
         super().__init__(what)
@@ -28,11 +28,11 @@ class WrongError(Exception):
 
 
 def restrict(mib: int, seconds: float) -> Callable[[int], None]:
-    """Allow so much more memory than now, and so much computing until the function that comes back is called again.
+    """Limit further memory to `mib`, and computing to `seconds` until the returned function is called again.
 
-    It is told of bytes that were read or written, and all computing together may take no more than they are worth: else
-    a file could take that long for each of its parts. It is computing time that is limited: a busy computer does not
-    shorten it, and a process that has lost the one that started it ends by this too.
+    It takes the number of bytes that were read or written, and total computing may not exceed their allowance: else
+    each part of a file could take `seconds`. Computing time is limited, so that a busy computer does not shorten it,
+    and a process whose parent has gone ends too.
     """
     try:
         import resource

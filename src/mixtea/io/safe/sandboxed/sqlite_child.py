@@ -1,4 +1,4 @@
-"""A database of SQLite, the wanted columns of a table or a query as Arrow's stream on standard output."""
+"""Read a SQLite database, and write columns of a table or a query as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def write_table(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_whole(header: bytes, size: int) -> None:
-    """Refuse a file that is shorter than it says: SQLite may take the beginning of a page for one without rows."""
+    """Refuse a truncated file: SQLite may take the beginning of a page for one without rows."""
     page, n = (int.from_bytes(header[place]) for place in (PAGE, COUNT))
     if header[VALID_FOR] == header[CHANGED] and (65536 if page == 1 else page) * n > size:
         raise WrongError("it ends in the middle")

@@ -1,7 +1,7 @@
-"""What the processes that parse tables share: which columns are wanted, and rows of values as Arrow's stream.
+"""Choose the columns of a table, and write rows of values as Arrow's stream.
 
-Each column of the stream is a dictionary of texts, empty where there is nothing. Where each cell has a type of its own,
-the column is of the kind `CELLS`, texts begin with the letter of their type, and a last column has the rows' numbers.
+Each column of the stream is a dictionary of texts, empty where a cell is missing. Where each cell has its own type, the
+column is of the kind `CELLS`, texts begin with the letter of their type, and a last column has the row numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def choose_columns(names: list[str], wanted: dict[str, Any]) -> tuple[list[int],
 
 
 def wanted_columns(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are, else the first ones; of links also their relation."""
+    """Return the positions of a fitting header's columns, else the first ones; of links also their relation."""
     places = find_header(names, wanted)
     if not places:
         return list(range(wanted["n"]))
@@ -60,7 +60,7 @@ def check_unique(names: list[str]) -> list[int]:
 
 
 def find_header(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are; empty if no header fits."""
+    """Return the positions of the columns of the first fitting header; [] if no header fits."""
     found = [normalise_header(name) for name in names]
     for header in wanted["headers"]:
         if set(header) <= set(found):
@@ -71,12 +71,12 @@ def find_header(names: list[str], wanted: dict[str, Any]) -> list[int]:
 
 
 def normalise_header(name: str) -> str:
-    """The name in small letters, without spaces, hyphens and underscores."""
+    """Return a column name in lower case, without spaces, hyphens and underscores."""
     return "".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-"))
 
 
 def cell_text(value: Any) -> str:
-    """Write a value as a text that says its type; empty for what is missing.
+    """Write a value as a text that begins with its type; "" for a missing one.
 
     >>> [cell_text(value) for value in (None, "", "x", 5, 2.5, True, False, datetime(2020, 1, 31))]
     ['', '', 'tx', 'n5', 'f2.5', 'b1', 'b', 'm2020-01-31 00:00:00']
@@ -88,7 +88,7 @@ def cell_text(value: Any) -> str:
 
 
 class ArrowWriter:
-    """Writes rows of values as Arrow's stream, as long as they are not too many: use as a context."""
+    """A writer of rows as Arrow's stream, within the limits: use as a context."""
 
     def __init__(self, names: Sequence[str], sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
         import pyarrow as pa
@@ -102,7 +102,7 @@ class ArrowWriter:
         self.columns: list[list[str]] = [[] for _ in names]
 
     def add(self, line: int, values: Sequence[Any]) -> None:
-        """Take a row, which stands in this line."""
+        """Write a row and its line number."""
         self.n += 1
         if self.n > self.wanted["max_rows"]:
             raise WrongError(f"more than {self.wanted['max_rows']:,} rows", limit="max_rows")

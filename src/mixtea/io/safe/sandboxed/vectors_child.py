@@ -1,4 +1,4 @@
-"""A Parquet file of vectors as standard input; ids, rows and vectors as Arrow's stream on standard output."""
+"""Parse a Parquet file of vectors from standard input, and write ids, rows and vectors as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ NAMES = ("vector", "embedding", "vectors", "embeddings")
 
 
 def write_vectors(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The vectors and whose they are."""
+    """Write the vectors with their ids."""
     return work(wanted, write)
 
 
 def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
-    """Of each row with a vector the id, the number from 1 on, and the vector: a list, or a column for each number."""
+    """Write id, row number (from 1) and vector of each row that has one: a list, or one column per number."""
     import pyarrow as pa
 
     columns, is_list = vector_columns(file.schema_arrow, names[0])
@@ -46,7 +46,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
 
 
 def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
-    """The column of lists of numbers, by name or the only one, and True; else all columns of numbers with a point."""
+    """Return the column of lists of numbers, by name or the only one, and True; else all float columns and False."""
     import pyarrow.types as types
 
     lists, floats = [], []
@@ -68,7 +68,7 @@ def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
 
 
 def vector_length(lists: Any, rows: Any, dim: int, longest: int) -> int:
-    """How many numbers each vector has, `dim` if that is known; an error names the row that differs."""
+    """Return the length of the vectors, `dim` if that is known; an error names the row that differs."""
     lists.validate(full=True)
     lengths = lists.value_lengths().to_pylist()
     dim = dim or next(iter(lengths), 0)

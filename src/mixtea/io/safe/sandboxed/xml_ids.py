@@ -1,7 +1,7 @@
-"""Let a parser of RDF/XML pass over values of rdf:ID that are not names in XML, and give them back afterwards.
+"""Hide values of rdf:ID that are not XML names from a parser of RDF/XML, and restore them afterwards.
 
-A character that such a name cannot have is written as one from a part of Unicode that nobody uses, and is what it was
-again in the statements: `rdf:ID="a:b"` becomes the IRI that ends with `#a:b`. What no IRI can have is percent-encoded.
+A character that such a name cannot have is replaced by an unassigned one, and restored in the statements:
+`rdf:ID="a:b"` becomes the IRI that ends with `#a:b`. What no IRI can have is percent-encoded.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_SHOWN = 100  # characters of an id that are told
 
 
 class IdHider:
-    """Counts ids that are no names or come again, each with the line and value of the first, and hides them."""
+    """A filter that hides invalid ids, and counts invalid and repeated ones with the first of each."""
 
     def __init__(self) -> None:
         self.names, self.seen = set[str](), set[str]()  # what rdf:ID is called here; its values
@@ -47,7 +47,7 @@ class IdHider:
                 self.seen.add(value)
 
     def hidden(self, block: bytes) -> bytes:
-        """The block that comes next, an empty one at the end, as far as its tags are whole."""
+        """Return the next block with hidden ids as far as its tags are whole; an empty block ends the file."""
         data = self.rest + block
         cut = data.rfind(b">") + 1 if block else len(data)
         self.rest = data[cut:]
@@ -58,7 +58,7 @@ class IdHider:
 
 
 def hide_id(found: re.Match[bytes]) -> bytes:
-    """The attribute with a value that is a name."""
+    """Return the attribute with a value that is a name."""
     value = (found[4] or found[5] or b"").decode("utf-8", "replace")
     for written, meant in ESCAPES:
         value = value.replace(written, meant)
@@ -70,7 +70,7 @@ def hide_id(found: re.Match[bytes]) -> bytes:
 
 
 def reveal(statements: bytes) -> bytes:
-    """The statements with what was hidden, but for what could end an IRI or a text."""
+    """Restore what was hidden, except what could end an IRI or a text."""
     return HIDDEN_BYTES.sub(_show, statements)
 
 

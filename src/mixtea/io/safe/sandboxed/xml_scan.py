@@ -1,6 +1,8 @@
-"""Looks at RDF/XML before its parser does: the parser's time is quadratic in the depth of elements and in the number of
-attributes, it looks for each name among all namespaces, and it writes out every entity when that is declared, however
-long it gets."""
+"""Scan RDF/XML before it is parsed.
+
+The parser's time is quadratic in the depth of elements and in the number of attributes, it looks for each name among
+all namespaces, and it expands every entity at its declaration, whatever its length.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ BYTES_AFTER_ERROR = 4096  # bytes after a mistake that the parser still gets, to
 
 
 class XmlScan:
-    """Feed it the file; raises a WrongError that names the limit which the file exceeds. `ids` sees all attributes."""
+    """A scanner of blocks; a WrongError names the limit that the file exceeds. `ids` gets all attributes."""
 
     def __init__(
         self, *, max_nesting: int, max_columns: int, max_token: int, max_expansion: int, ids: IdHider | None = None
@@ -45,7 +47,7 @@ class XmlScan:
         self.parser.EntityDeclHandler = self.declared
 
     def checked(self, block: bytes) -> bytes:
-        """The block that comes next, and of one that is not XML a little more than the beginning that is."""
+        """Return the block; of one that is not XML the valid beginning and a little more."""
         if self.failed:
             raise self.failed
         self.most_steps = max(self.max_columns, COLUMNS) * (STEPS + STEPS_PER_BYTE * (self.n + len(block)))
@@ -65,7 +67,7 @@ class XmlScan:
         return block
 
     def end_of_file(self) -> None:
-        """A file that was cut between two tags is one that a parser of RDF may take for whole."""
+        """Refuse a file that was cut between two tags, which a parser of RDF may take for whole."""
         if self.depth and not self.failed:
             raise WrongError(
                 f"not well-formed XML (the file ends in the middle, {self.depth} deep)",
