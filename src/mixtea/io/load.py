@@ -142,7 +142,7 @@ def load_task(
         A query for each database (`sqlite:FILE`, `.db`, `.sqlite`) among `source`, `target` and `links`: one SELECT.
         Without queries a database is read by its only table, or by the one named behind it: `sqlite:FILE#table`.
     on_texts
-        Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
+        Called with the number of texts done and of all; in a notebook the default shows a line.
 
     Returns
     -------
@@ -243,8 +243,8 @@ def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
     _, more = check_links([everything], source, target, problems)
     splits, warnings = _checked(files, source, target, problems, options, valid_share=1 / 3)
     more += multiple_link_warnings([everything], source, target)
-    name, said = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
-    return replace(_task(name, source, target, splits, said, options, fold), synonyms=synonyms)
+    name, shown = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
+    return replace(_task(name, source, target, splits, shown, options, fold), synonyms=synonyms)
 
 
 def _load_own(
@@ -283,11 +283,11 @@ def _load_own(
     ]  # fmt: skip
     of_values = [*literal_doubts(source, "source"), *literal_doubts(target, "target")]
     name = "-".join(map(_name, sides.values()))
-    said = _logged([*_notes(source, target), *graph_filter.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
+    shown = _logged([*_notes(source, target), *graph_filter.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
     compared = compared_columns(options.columns, source, target)
     return replace(
-        _task(name, source, target, splits, said, options), slots=slots, synonyms=synonyms, compared=compared
+        _task(name, source, target, splits, shown, options), slots=slots, synonyms=synonyms, compared=compared
     )
 
 
@@ -303,11 +303,11 @@ def _link_table(one: Input, source: Graph, target: Graph, problems: Problems) ->
 
 
 def _task(
-    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], said: tuple[str, ...], options: LoadOptions,
-    fold: int | None = None,
+    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], warnings: tuple[str, ...],
+    options: LoadOptions, fold: int | None = None,
 ) -> Task:  # fmt: skip
     train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
-    return Task(name, source, target, train, valid, test, fold, said, rejected, options.links_from)
+    return Task(name, source, target, train, valid, test, fold, warnings, rejected, options.links_from)
 
 
 def _name(given: list[Input]) -> str:
@@ -332,7 +332,7 @@ def _checked(
 
 def _logged(warnings: list[str]) -> tuple[str, ...]:
     """Log the warnings, and return them as printable text."""
-    said = tuple(visible(warning, MAX_WARNING) for warning in warnings)
-    for warning in said:
+    shown = tuple(visible(warning, MAX_WARNING) for warning in warnings)
+    for warning in shown:
         logger.warning("%s", warning)
-    return said
+    return shown

@@ -17,7 +17,7 @@ from mixtea.io.memory.dispatch import parse_inputs
 from mixtea.io.safe.limits import current_limits
 
 MAX_COLUMNS_SHOWN = 20
-PredicateValues = frozenset[tuple[str, str]]  # what is said of an entity: predicates and values
+PredicateValues = frozenset[tuple[str, str]]  # of one entity: (predicate, value)
 
 
 @dataclass(frozen=True, eq=False)

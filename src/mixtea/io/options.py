@@ -49,7 +49,7 @@ class LoadOptions:
 
         With `finds_names`, names are detected among the values of a side without a file of names.
         """
-        if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
+        if not problems.found:  # else a graph may be empty, and its file's problems matter
             self.columns.check_known(_columns(source), _columns(target))
             find = [finds_names and not files for files in (self.names.source, self.names.target)]
             wanted = self.name_columns.with_hints(self.columns, source, target)

@@ -61,7 +61,7 @@ class _Read:
     name: str = ""
     prefix: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    led: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
+    references: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
 
     @cached_property
     def ids(self) -> Column:
@@ -133,10 +133,10 @@ def _with_id_column(table: RowTable, hints: Hints) -> _Read:
     columns = tuple(column for column in table.columns if hints.get(column.name, ColumnHint()).kind != IGNORE)
     if find_id_column([column.name for column in columns]) != 0:
         columns = tuple(column for column in columns if column.name)  # labels of rows that pandas has written
-    said = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
-    place = said[0] if said else find_id_column([column.name for column in columns])
-    if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
-        place = None  # it is said to be something else
+    hinted = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
+    place = hinted[0] if hinted else find_id_column([column.name for column in columns])
+    if place is not None and not hinted and hints.get(columns[place].name, ColumnHint()).kind:
+        place = None  # the hint says something else
     elif place is None:
         place = next((place for place, column in enumerate(columns) if _identifies(column, table, hints)), None)
     return _Read(table, hints, columns, place)
@@ -197,19 +197,19 @@ def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
     """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
     keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
     keys = keys or [unknown_key(one.name)]
-    led: dict[str, RowKey] = {}
+    references: dict[str, RowKey] = {}
     for place, column in enumerate(one.columns):
         hint = one.hint(column)
         if hint.kind == REFERENCE:
-            led[column.name] = _key_said(hint, keys, one)
+            references[column.name] = _hinted_key(hint, keys, one)
         elif not hint.kind and place != one.place and (
             key := key_referred_to(column, one.kinds[column.name], keys, one.ids)
         ):  # fmt: skip
-            led[column.name] = key
-    return replace(one, led=led, kinds={**one.kinds, **dict.fromkeys(led, REFERENCE)})
+            references[column.name] = key
+    return replace(one, references=references, kinds={**one.kinds, **dict.fromkeys(references, REFERENCE)})
 
 
-def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
+def _hinted_key(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
     name = hint.refers_to or one.name
     found = next((key for key in keys if key.table == name), None)
     if found is None and hint.refers_to:
@@ -222,13 +222,13 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
     """Return the graph data of a table; of `several` tables, also which one each entity is a row of."""
     path, lines = one.table.path, one.table.lines
     others = [column for place, column in enumerate(one.columns) if place != one.place]
-    led = {column.name: column for column in others if column.name in one.led and column.is_single}
+    references = {column.name: column for column in others if column.name in one.references and column.is_single}
     values, parts = [], list[Part]()
     if several:
         number = np.arange(len(one.entities))
         values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
     for column in others:
-        leads, (about, word) = column.name in one.led, _subject_and_predicate(column.name, one, led)
+        leads, (about, word) = column.name in one.references, _subject_and_predicate(column.name, one, references)
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
@@ -238,9 +238,7 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> Part:
             continue
         subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
-        objects = (
-            _resolve_references(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
-        )
+        objects = _resolve(column.texts[rows], one.references[column.name], prefixes) if leads else column.texts[rows]
         words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_part if leads else attribute_part)(stated))
@@ -256,22 +254,22 @@ def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, T
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
     """Return per row the entity itself, or what the column `about` refers to; empty where there is none."""
     if about is not None:
-        return _resolve_references(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
+        return _resolve(about.cells(len(one.table.lines)), one.references[about.name], prefixes)
     found = np.full(len(one.entity), "", dtype=object)
     found[one.entity >= 0] = one.entities[one.entity[one.entity >= 0]]
     return found
 
 
-def _subject_and_predicate(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
+def _subject_and_predicate(name: str, one: _Read, references: Mapping[str, Column]) -> tuple[Column | None, str]:
     """Return the column of references that a column of values is about, None for the rows, and the predicate."""
     about = name.removesuffix(LABEL_SUFFIX)
-    if about != name and (about in led or about == one.id_name):
-        return led.get(about), PLAIN["label"]
+    if about != name and (about in references or about == one.id_name):
+        return references.get(about), PLAIN["label"]
     is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
     return None, PLAIN.get(name.casefold(), name) if is_label else name
 
 
-def _resolve_references(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
+def _resolve(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
     """Return the entities that cells refer to; an unknown id stays as it is."""
     if key.values is not key.ids:
         texts = object_array([key.by_value.get(text, text) for text in texts.tolist()])
@@ -287,7 +285,7 @@ def _summary(one: _Read) -> tuple[ColumnRead, ...]:
     found = []
     there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
     for name in (column.name for column in one.table.columns if column.name in there):
-        table = one.led[name].table if name in one.led else ""
+        table = one.references[name].table if name in one.references else ""
         found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
     return tuple(found)
 

@@ -26,8 +26,8 @@ def can_have_header(table: LinkTable, kind: str) -> bool:
 def drop_header_link(table: LinkTable) -> LinkTable:
     """Return the links without the first row, and a warning that it is read as a header."""
     words = ", ".join(str(column[0]) for column in table.columns)
-    said = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
-    return replace(table.where(np.arange(len(table)) > 0), warnings=(*table.warnings, said))
+    warning = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
+    return replace(table.where(np.arange(len(table)) > 0), warnings=(*table.warnings, warning))
 
 
 def is_header(columns: Sequence[np.ndarray]) -> bool:

@@ -140,9 +140,9 @@ def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
     """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
     if table.confidences is not None or kind not in ("TSV", "CSV", *TYPED_FORMATS):
         return table.confidences
-    unsaid = Problems(current_limits().max_problems)  # whatever is wrong with the file has been told
-    with collect_unreadable(unsaid):
-        found = read_columns(table.path, kind, CONFIDENCE_HEADERS, unsaid, links=True, last_may_be_empty=True)
+    ignored = Problems(current_limits().max_problems)  # which were reported before
+    with collect_unreadable(ignored):
+        found = read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True, last_may_be_empty=True)
         by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
         return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
     return None

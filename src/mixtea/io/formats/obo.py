@@ -84,17 +84,17 @@ class _Reader:
             return
         tag, colon, value = line.partition(":")
         if not colon:
-            self._wrong(number, line, "not a line of OBO", "Write `tag: value`.")
+            self._report(number, line, "not a line of OBO", "Write `tag: value`.")
         elif self.stanza == "header":
-            self._of_file(tag, value.strip())
+            self._read_header(tag, value.strip())
         elif self.stanza in STANZAS and tag == "id":
-            self._begin(number, value)
+            self._read_id(number, value)
         elif self.stanza in STANZAS and not self.subject:
-            self._wrong(number, line, "no id before", "A stanza begins with `id: ...`.")
+            self._report(number, line, "no id before", "A stanza begins with `id: ...`.")
         elif self.stanza in STANZAS:
-            self._state(number, tag, value.strip())
+            self._read_tag(number, tag, value.strip())
 
-    def _of_file(self, tag: str, value: str) -> None:
+    def _read_header(self, tag: str, value: str) -> None:
         words = [*value.split(), "", ""]
         if tag == "ontology" and value:
             self.ontology = words[0]
@@ -103,50 +103,50 @@ class _Reader:
         elif tag == "import" and value:
             self.imports.append(words[0])
 
-    def _begin(self, number: int, value: str) -> None:
+    def _read_id(self, number: int, value: str) -> None:
         words = _words(value)
         if not words:
-            self._wrong(number, value, "an empty id", "Write `id: ...`.")
+            self._report(number, value, "an empty id", "Write `id: ...`.")
             return
         self.subject, self.id = self._iri(words[0]), words[0]
         prefix, colon, _ = words[0].partition(":")
         if colon and prefix not in self.prefixes and len(self.prefixes) < MAX_PREFIXES:
             self.prefixes[prefix] = f"{OBO}{prefix}_"
-        self._join("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
+        self._add_triple("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
 
-    def _state(self, number: int, tag: str, value: str) -> None:
+    def _read_tag(self, number: int, tag: str, value: str) -> None:
         """Add the statement of one line."""
         words = _words(value)
         if tag.endswith("synonym") or (tag in ("def", "property_value") and '"' in value):
-            self._state_quoted(number, tag, value, words)
+            self._read_quoted(number, tag, value, words)
         elif tag in TEXTS:
-            self._say(TEXTS[tag], words[0] if tag in FIRST_WORD and words else _unescaped(value))
+            self._add_text(TEXTS[tag], words[0] if tag in FIRST_WORD and words else _unescaped(value))
             if tag == "xref" and self.stanza == "Term" and words and ":" in words[0]:
                 self.xrefs.append((number, self.subject, self._iri(words[0])))
             if tag == "xref" and self.stanza == "Typedef" and ":" not in self.id and value.startswith(SHARED):
                 self.same.setdefault(self.subject, self._iri(words[0]))
         elif tag in ("relationship", "intersection_of", "property_value") and len(words) > 1:
-            self._join(self._iri(words[0]), self._iri(words[1]))
+            self._add_triple(self._iri(words[0]), self._iri(words[1]))
         elif tag in ENTITIES or tag == "intersection_of":
             known = ENTITIES | (OF_PROPERTIES if self.stanza == "Typedef" else {})
             if words:
-                self._join(known.get(tag, "rdfs:subClassOf"), self._iri(words[0]))
+                self._add_triple(known.get(tag, "rdfs:subClassOf"), self._iri(words[0]))
 
-    def _state_quoted(self, number: int, tag: str, value: str, words: list[str]) -> None:
+    def _read_quoted(self, number: int, tag: str, value: str, words: list[str]) -> None:
         before = words[0] if tag == "property_value" else ""
         quoted = QUOTED.match(value, len(before))
         if not quoted:
-            self._wrong(number, value, "no text in quotes", 'Write it as "text", with \\" for a quote in it.')
+            self._report(number, value, "no text in quotes", 'Write it as "text", with \\" for a quote in it.')
             return
         scope = next(iter(value[quoted.end() :].split()), "") if tag == "synonym" else tag.partition("_")[0].upper()
         synonym = f"oboInOwl:has{scope.title() if scope in SCOPES else 'Related'}Synonym"
         predicate = self._iri(before) if before else TEXTS.get(tag, synonym)
-        self._say(predicate, _unescaped(quoted[1]))
+        self._add_text(predicate, _unescaped(quoted[1]))
 
-    def _say(self, predicate: str, text: str) -> None:
+    def _add_text(self, predicate: str, text: str) -> None:
         self.texts.append((self.subject, expand(predicate, BUILT_IN), text))
 
-    def _join(self, predicate: str, other: str) -> None:
+    def _add_triple(self, predicate: str, other: str) -> None:
         self.triples.append((self.subject, expand(predicate, BUILT_IN), other))
 
     def _iri(self, name: str) -> str:
@@ -155,7 +155,7 @@ class _Reader:
             return f"{OBO}{self.ontology}#{name}"
         return name if local.startswith("//") else self.spaces.get(prefix, f"{OBO}{prefix}_") + local
 
-    def _wrong(self, number: int, line: str, what: str, todo: str) -> None:
+    def _report(self, number: int, line: str, what: str, todo: str) -> None:
         self.n_wrong += 1
         if self.n_wrong <= self.problems.limit:  # the rest is counted, which costs little
             self.problems.add(self.path, number, line, what, todo)

@@ -25,7 +25,7 @@ from mixtea.io.rdf.parse import Statements, find_line, read_mending
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Quad
 
-TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of text that says no type
+TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of plain text
 
 
 def read_rdf(path: Path, kind: str, problems: Problems) -> Part:

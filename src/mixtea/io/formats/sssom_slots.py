@@ -52,10 +52,10 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
     rows = csv_rows(path, found, Problems(), delimiter=delimiter_of(first), lines_before=len(comments))
     _, header = next(rows, (0, []))
     for _, row in rows:
-        said = dict(zip(header, row, strict=False))
-        iris = (expand(said.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
+        cells = dict(zip(header, row, strict=False))
+        iris = (expand(cells.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
         subject, object_ = (decode_id(iri, where) or iri for iri, where in zip(iris, namespaces, strict=True))
-        own = {name: said.get(name) or shared.get(name, "") for name in SLOTS}
+        own = {name: cells.get(name) or shared.get(name, "") for name in SLOTS}
         slots = {name: _in_full(name, text, prefixes) for name, text in own.items() if text}
         yield (subject, object_), slots
 

@@ -99,8 +99,8 @@ def _error(parser: TableParser, path: Path, wanted: ColumnRequest, found: dict[s
         return too_few_columns(path, found["names"], wanted.headers)
     if what == "type":
         todo = "Write it as text, or leave it out." if wanted.or_all else "Labels are text; whole numbers become text."
-        said = f"a column of type {visible(found['type'], MAX_TYPE)}:"
-        return UnreadableError(path, None, found["name"], said, todo)
+        reason = f"a column of type {visible(found['type'], MAX_TYPE)}:"
+        return UnreadableError(path, None, found["name"], reason, todo)
     return UnreadableError(path, None, "", f"not {parser.kind} ({visible(what)})", WRITE_AGAIN)
 
 

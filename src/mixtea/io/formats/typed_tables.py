@@ -34,7 +34,7 @@ COUNT_NOTES = {  # what is left out, or taken otherwise: one, several
 }  # fmt: skip
 SQLITE = TableParser("SQLite", "sqlite_child", SQLITE_MAGIC)
 FIRST_KEYWORD = re.compile(r"(?>(?:\s++|--[^\n]*+(?:\n|$)|/\*.*?\*/)*+)(\w*+)", re.DOTALL)
-MAX_QUERY_SHOWN = 40  # characters of a query that are told
+MAX_QUERY_SHOWN = 40  # characters of a query shown
 MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."
 
 

@@ -176,8 +176,8 @@ def replace_labels(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
     side, row = changed[0]
     ends = "1 end is a label" if len(changed) == 1 else f"{len(changed):,} ends are labels"
     such = f"{shorten(written[side, row])} for {shorten(ids[side, row])}"
-    said = f"{table.path}: {ends} in place of an id, such as {such}: taken as the entity that alone is called so"
-    return replace(found, warnings=(*table.warnings, said))
+    warning = f"{table.path}: {ends} in place of an id, such as {such}: taken as the entity that alone is called so"
+    return replace(found, warnings=(*table.warnings, warning))
 
 
 def confidence_warnings(table: LinkTable, known: np.ndarray) -> list[str]:
@@ -220,13 +220,13 @@ def outside_warnings(
     named = [f"{shorten(ends.ids[k][i])} ({SIDES[k]}, line {table.lines[i]})" for i, k in places]
     such = f"such as {', '.join(named)}"
     if n < total:
-        said = (
+        counted = (
             f"{n:,} of {count(total, what)} {'is' if n == 1 else 'are'} left out, with ends outside the graphs, {such}"
         )
         why = (
             f"{cause.what[:1].upper()}{cause.what[1:]}. {cause.todo}" if cause else "Correct the ids; the others count."
         )
-        return [f"{table.path}: {said}. {why}"]
+        return [f"{table.path}: {counted}. {why}"]
     first = (
         f"none of its {total:,} {what}s fits the graphs" if total > 1 else f"its only {what} does not fit the graphs"
     )

@@ -29,8 +29,8 @@ def extract_links(
         between = _between(table.columns, own)
         if table.path.resolve() in files and between.any():
             n = int(between.sum())
-            said = f"{n:,} link{'s' if n > 1 else ''} between the graphs" + (" are" if n > 1 else " is")
-            warnings.append(f"{table.path}: {said} taken out of the graph that it holds")
+            links = f"{n:,} link{'s' if n > 1 else ''} between the graphs" + (" are" if n > 1 else " is")
+            warnings.append(f"{table.path}: {links} taken out of the graph that it holds")
             table = replace(table.where(between), warnings=())  # they are of the statements that are no links
         found.append(table)
     return found, _without_links(source, own), _without_links(target, own), warnings

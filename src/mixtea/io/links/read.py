@@ -158,9 +158,9 @@ def _report_conflicts(
         there += f", and {n - 1:,} more such:" if n > 1 else ":"
         what, todo = f"the link is also in {there}", "A link belongs to one split; remove one of the two."
         if row.contradict:
-            here, said = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
+            here, other = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
             what, todo = (
-                f"{here} here, and {said} in {there}",
+                f"{here} here, and {other} in {there}",
                 "Two are the same or they are not; remove one of the rows.",
             )
         elif files[row.file].path == files[row.file_first].path:

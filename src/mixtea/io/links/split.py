@@ -43,8 +43,8 @@ def check_shares(shares: Mapping[str, float]) -> None:
         if not 0 <= share <= 1:
             raise ConfigError(f"{name} must be a share from 0 to 1, not {share:g}.")
     if not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
-        said = " + ".join(f"{share:g}" for share in shares.values())
-        raise ConfigError(f"The shares {' '.join(shares)} must come to 1: {said} is {sum(shares.values()):g}.")
+        total = " + ".join(f"{share:g}" for share in shares.values())
+        raise ConfigError(f"The shares {' '.join(shares)} must come to 1: {total} is {sum(shares.values()):g}.")
 
 
 def _groups(source: np.ndarray, target: np.ndarray) -> np.ndarray:

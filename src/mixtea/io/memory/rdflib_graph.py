@@ -119,13 +119,13 @@ def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
     n_different = 0
     while len(set(known.values())) > n_different:
         n_different = len(set(known.values()))
-        said: dict[Any, list[str]] = {end: [] for end in known}
+        statements_of: dict[Any, list[str]] = {end: [] for end in known}
         for subject, predicate, value in statements:
             if subject in known:
-                said[subject].append(f"> {predicate} {known.get(value, value)}")
+                statements_of[subject].append(f"> {predicate} {known.get(value, value)}")
             if value in known:
-                said[value].append(f"< {predicate} {known.get(subject, subject)}")
-        joined = {end: "\n".join([known[end], *sorted(texts)]) for end, texts in said.items()}
+                statements_of[value].append(f"< {predicate} {known.get(subject, subject)}")
+        joined = {end: "\n".join([known[end], *sorted(texts)]) for end, texts in statements_of.items()}
         known = {end: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for end, text in joined.items()}
     order = sorted(known, key=lambda end: known[end])
     return {str(end): f"rdflib.{number}" for number, end in enumerate(order, 1)}

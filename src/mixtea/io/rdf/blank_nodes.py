@@ -44,11 +44,11 @@ def collapse_blank_nodes(part: Part, path: Path) -> Part:
         return part
     part = replace(part, triples=each_once(part.triples))
     walk = _Walk(part, hidden, path)
-    for head, said, node in part.triples[~hidden[part.triples[:, 0]] & hidden[part.triples[:, 2]]].tolist():
-        walk.go(head, said, node)
-    n_alone = walk.n_not_met()
+    for head, predicate, node in part.triples[~hidden[part.triples[:, 0]] & hidden[part.triples[:, 2]]].tolist():
+        walk.follow(head, predicate, node)
+    n_alone = walk.count_unreached()
     for node in walk.subjects:
-        walk.state_axiom(node)
+        walk.add_axiom(node)
     found = only_stated(walk.part_without_nodes())
     return replace(found, notes=(*found.notes, UNREACHED.format(n_alone))) if n_alone or not len(found.ids) else found
 
@@ -79,46 +79,46 @@ class _Walk:
         self.inner = part.triples[self.arcs.rows, 1:]
         self.texts = _RowsByEntity(part.attributes.entity, hidden)
         self.subjects = np.flatnonzero(hidden & (self.arcs.counts() + self.texts.counts() > 0)).tolist()
-        self.met = np.zeros(len(part.ids), dtype=bool)
+        self.reached = np.zeros(len(part.ids), dtype=bool)
         self.of_text = np.array([self._numbered(text) for text in part.attributes.predicate.texts()], dtype=np.int64)
         self.known: dict[tuple[Callable[..., str | None], int, int, int], int] = {}
-        self.triples, self.said = array("q"), array("q")  # (head, predicate, tail); (entity, predicate, row of a text)
+        self.triples, self.values = array("q"), array("q")  # (head, predicate, tail); (entity, predicate, row)
         n = len(part.triples) + len(part.attributes)
         self.steps = max(FREE_STEPS, current_limits().max_expansion * n // STATEMENTS_PER_STEP)
 
-    def go(self, head: int, said: int, node: int) -> None:
+    def follow(self, head: int, predicate: int, node: int) -> None:
         """Add the statements behind a node under the predicate that leads to it."""
-        said = self._numbered(SUBCLASS) if self.words[said] == AND else said
-        waiting = [(node, said, False)]
+        predicate = self._numbered(SUBCLASS) if self.words[predicate] == AND else predicate
+        waiting = [(node, predicate, False)]
         while waiting:
-            node, said, turned = waiting.pop()
+            node, predicate, turned = waiting.pop()
             arcs = self._arcs_of(node)
             on, turned = self._restricted(arcs, turned)
             for inner, value in arcs:
-                now = self._meaning(collapsed_predicate, said, inner, on)
+                now = self._meaning(collapsed_predicate, predicate, inner, on)
                 if now >= 0 and not self.hidden[value]:
                     self.triples.extend((value, now, head) if turned else (head, now, value))
                 elif now >= 0 and self.n_leading[value] == 1:
                     waiting.append((value, now, turned))
             for row in self.texts.of(node):
-                now = self._meaning(collapsed_text_predicate, said, self._predicate_of(row), on)
+                now = self._meaning(collapsed_text_predicate, predicate, self._predicate_of(row), on)
                 if now >= 0 and not turned:
-                    self.said.extend((head, now, row))
+                    self.values.extend((head, now, row))
 
-    def state_axiom(self, node: int) -> None:
+    def add_axiom(self, node: int) -> None:
         """Add the statement that an annotated axiom is about."""
         arcs = self._arcs_of(node)
-        head, said, tail = (self._value(arcs, word) for word in AXIOM)
-        if min(head, said) < 0 or self.hidden[head] or self.hidden[said]:
+        head, annotated, tail = (self._value(arcs, word) for word in AXIOM)
+        if min(head, annotated) < 0 or self.hidden[head] or self.hidden[annotated]:
             return
-        predicate = self._numbered(str(self.part.ids[said]))
+        predicate = self._numbered(str(self.part.ids[annotated]))
         if tail < 0:
             target = self.number.get(AXIOM[2], NONE)
             for row in self.texts.of(node):
                 if self._predicate_of(row) == target:
-                    self.said.extend((head, predicate, row))
+                    self.values.extend((head, predicate, row))
         elif self.hidden[tail]:
-            self.go(head, predicate, tail)
+            self.follow(head, predicate, tail)
         else:
             self.triples.extend((head, predicate, tail))
 
@@ -127,7 +127,7 @@ class _Walk:
 
     def _arcs_of(self, node: int) -> list[tuple[int, int]]:
         arcs: list[tuple[int, int]] = self.inner[self.arcs.places(node)].tolist()
-        self.met[node] = True
+        self.reached[node] = True
         self.steps -= 1 + len(arcs)
         if self.steps < 0:
             what = "nodes without a name that are joined to far more entities than there are statements"
@@ -150,17 +150,17 @@ class _Walk:
         number = self.number.get(word, NONE)
         return next((value for inner, value in arcs if inner == number), -1)
 
-    def n_not_met(self) -> int:
+    def count_unreached(self) -> int:
         """Count the nodes that were not reached, except those of axioms and expressions."""
         own = np.array([word.startswith(OWL) or word in LIST for word in self.words])
-        alone = (node for node in self.subjects if not self.met[node] and str(self.part.ids[node]).startswith(BLANK))
+        alone = (i for i in self.subjects if not self.reached[i] and str(self.part.ids[i]).startswith(BLANK))
         return sum(not own[self.inner[self.arcs.places(node), 0]].any() for node in alone)
 
-    def _meaning(self, of: Callable[..., str | None], said: int, inner: int, on: int) -> int:
+    def _meaning(self, of: Callable[..., str | None], predicate: int, inner: int, on: int) -> int:
         """Return the number of the collapsed predicate, NONE without one."""
-        key = (of, said, inner, on)
+        key = (of, predicate, inner, on)
         if on != UNKNOWN and key not in self.known:
-            word = of(self.words[said], self.words[inner], None if on == NONE else self.words[on])
+            word = of(self.words[predicate], self.words[inner], None if on == NONE else self.words[on])
             self.known[key] = NONE if word is None else self._numbered(word)
         return self.known.get(key, NONE)
 
@@ -174,7 +174,7 @@ class _Walk:
         """Return the statements about entities, then those found behind nodes."""
         old, of = self.part.triples, self.part.attributes
         plain = old[~self.hidden[old[:, [0, 2]]].any(axis=1)]
-        entity, predicate, row = np.array(self.said, dtype=np.int64).reshape(-1, 3).T
+        entity, predicate, row = np.array(self.values, dtype=np.int64).reshape(-1, 3).T
         texts = of.take(row)
         found = replace(texts, entity=entity.astype(np.int32), predicate=TextColumn.coded(self.words, predicate))
         attributes = Attributes.joined([of.take(~self.hidden[of.entity]), found])

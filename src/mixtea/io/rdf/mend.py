@@ -106,11 +106,11 @@ class Mending:
         return []
 
     def _leave_out(self, wrong: SyntaxError, line: int, row: int, counted: bool) -> None:
-        said = WHERE.sub("", wrong.msg)
-        if NOT_UTF_8.match(said) or (self.whole and line > self.whole.n):
+        message = WHERE.sub("", wrong.msg)
+        if NOT_UTF_8.match(message) or (self.whole and line > self.whole.n):
             wrong.lineno = row + 1
             raise wrong
-        self.add(LEFT_OUT, line if counted else None, visible(said, MAX_REASON))
+        self.add(LEFT_OUT, line if counted else None, visible(message, MAX_REASON))
         if self.counts[LEFT_OUT] > max(self.n_read, MIN_LEFT_OUT):
             self.refuse()
 
@@ -134,11 +134,11 @@ class Mending:
     def _part(self, what: str, one: str, several: str) -> str:
         n, (line, example) = self.counts[what], self.first[what]
         facts = {"all": f"{self.n_read + self.counts[LEFT_OUT]:,}", "base": self.used_base}
-        said = f"{n:,} {(one if n == 1 else several).format(**facts)}"
+        text = f"{n:,} {(one if n == 1 else several).format(**facts)}"
         shown = example if what == LEFT_OUT else shorten(example) if example else ""
         place = [*([] if line is None else [f"in line {line}"]), *([f"({shown})"] if shown else [])]
         first = "the first " if n > 1 else ""
-        return f"{said}, {first}{' '.join(place)}" if place else said
+        return f"{text}, {first}{' '.join(place)}" if place else text
 
     @staticmethod
     def _typed(text: bytes) -> tuple[bytes, str]:

@@ -104,12 +104,12 @@ class Statements:
                     self._read_by_line()  # the same again, with its line
                 raise
             found = process.result()
-        said = found.get("said") or found.get("what") or cut
-        if "LoadDocumentCallback" in (said or ""):
+        message = found.get("message") or found.get("what") or cut
+        if "LoadDocumentCallback" in (message or ""):
             self._fail_remote(start.first)
-        if said:
-            line = found.get("line") or (self._line_of_error() if "said" in found else None)
-            self._fail(said, line, found.get("column"), mendable=found.get("mendable", False))
+        if message:
+            line = found.get("line") or (self._line_of_error() if "message" in found else None)
+            self._fail(message, line, found.get("column"), mendable=found.get("mendable", False))
         if self.mending:
             for what, (n, line, value) in found["ids"].items():
                 self.mending.add(what, line, value, n)
@@ -161,21 +161,21 @@ class Statements:
         """Return a mending for reading the file again."""
         return Mending(self.path, self.kind, self.mending.error) if self.mending else None
 
-    def _fail(self, said: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
+    def _fail(self, message: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
         """Raise the parser's error as ours."""
-        place, said = WHERE.match(said), WHERE.sub("", said)
-        if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
+        place, message = WHERE.match(message), WHERE.sub("", message)
+        if line and offset == 1 and CUT_LINE.search(message):  # it was noticed at the end of the line before
             line, place = max(line - 1, 1), None
         todo = CORRECT
-        if "No scheme found" in said:
-            said, todo = "a relative IRI without a base", NEEDS_A_BASE
-        elif NOT_UTF_8.match(said):
+        if "No scheme found" in message:
+            message, todo = "a relative IRI without a base", NEEDS_A_BASE
+        elif NOT_UTF_8.match(message):
             todo, mendable = SAVE_AS_UTF_8, False
-        elif "namespaces are required" in said:
-            said, todo = "XML of another kind", OTHER_XML
+        elif "namespaces are required" in message:
+            message, todo = "XML of another kind", OTHER_XML
         column = f" (column {place[1]})" if place else ""
         error = MendableError if mendable and not self.mending else UnreadableError
-        raise error(self.path, line, "", f"not {self.kind}: {visible(said, MAX_MESSAGE)}{column}", todo) from None
+        raise error(self.path, line, "", f"not {self.kind}: {visible(message, MAX_MESSAGE)}{column}", todo) from None
 
 
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:

@@ -51,8 +51,8 @@ class GzipFrame:
         try:
             found = self.unpacker.decompress(packed, UNPACKED_BYTES)
         except zlib.error as error:
-            said = str(error).rpartition(": ")[2]
-            raise (NotPackedError if said == "incorrect header check" else DamagedError)(said) from None
+            message = str(error).rpartition(": ")[2]
+            raise (NotPackedError if message == "incorrect header check" else DamagedError)(message) from None
         self.ended = self.unpacker.eof
         return found, memoryview(self.unpacker.unused_data or self.unpacker.unconsumed_tail)
 
@@ -146,7 +146,7 @@ class ZstdFrame:
         try:
             found = self.unpacker.decompress(piece)
         except ZstdError as error:
-            said = str(error).rpartition("error: ")[2]
-            raise ZSTD_ERRORS.get(said, DamagedError)(said) from None
+            message = str(error).rpartition("error: ")[2]
+            raise ZSTD_ERRORS.get(message, DamagedError)(message) from None
         self.ended = self.unpacker.eof
         return found, packed[len(piece) - len(self.unpacker.unused_data) :]

@@ -84,8 +84,8 @@ def advice(name: str) -> str:
 
 def current_limits() -> Limits:
     """Return the limits of `use_limits`, else those of the parent process, else the defaults."""
-    told = os.environ.get(ENVIRONMENT, "")
-    return _applied.get() or (parse_limits(told.split()) if told else DEFAULT)
+    inherited = os.environ.get(ENVIRONMENT, "")
+    return _applied.get() or (parse_limits(inherited.split()) if inherited else DEFAULT)
 
 
 @contextmanager

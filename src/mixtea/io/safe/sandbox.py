@@ -50,14 +50,15 @@ class Process:
     def start(self, file: Any, *, feed: bool) -> Process:
         environment = os.environ | {"RUST_BACKTRACE": "0", "MALLOC_ARENA_MAX": "1"}
         try:
-            self.said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+            self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         except OSError as error:
             raise self._not_started("no file in a temporary folder", error, NAME_A_FOLDER) from None
-        streams: dict[str, Any] = {"stdin": subprocess.PIPE if feed else file, "stderr": self.said, "env": environment}
+        stdin = subprocess.PIPE if feed else file
+        streams: dict[str, Any] = {"stdin": stdin, "stderr": self.stderr, "env": environment}
         try:
             self.child = subprocess.Popen(self.command, stdout=subprocess.PIPE, bufsize=BLOCK, **streams)
         except OSError as error:
-            self.said.close()
+            self.stderr.close()
             raise self._not_started("no process", error, MAKE_ROOM) from None
         self.out: Any = self.child.stdout
         return self._fed(file) if feed else self
@@ -97,31 +98,31 @@ class Process:
         code = self.child.wait()
         if self.error:
             raise self.error
-        self.said.seek(0)
-        said = self.said.read().decode("utf-8", "replace")
-        found = self._found(said) if code in (0, FILE_ERROR) else None
+        self.stderr.seek(0)
+        stderr = self.stderr.read().decode("utf-8", "replace")
+        found = self._found(stderr) if code in (0, FILE_ERROR) else None
         if found is None:
-            raise self._died(code, said)
+            raise self._died(code, stderr)
         if code == FILE_ERROR and "limit" in found:
             raise limit_exceeded(self.path, found.get("line"), found["what"], found["limit"])
         return found
 
     @staticmethod
-    def _found(said: str) -> dict[str, Any] | None:
+    def _found(stderr: str) -> dict[str, Any] | None:
         """Return the last line if it is a report: libraries may write there too."""
         try:
-            found = json.loads(said.splitlines()[-1])
+            found = json.loads(stderr.splitlines()[-1])
         except (IndexError, ValueError):
             return None
         return found if isinstance(found, dict) else None
 
-    def _died(self, code: int, said: str) -> UnreadableError:
+    def _died(self, code: int, stderr: str) -> UnreadableError:
         limits = current_limits()
         if code == -getattr(signal, "SIGPROF", 0):
             seconds = f"{limits.max_stall_seconds:g} seconds"
             what = f"parsing it as {self.kind} got nowhere for {seconds}, or takes far longer than its size explains"
             return limit_exceeded(self.path, None, what, "max_stall_seconds")
-        if any(sign in said for sign in NO_MEMORY):
+        if any(sign in stderr for sign in NO_MEMORY):
             what = f"parsing it as {self.kind} needs more than {self.mib:,} MiB"
             return limit_exceeded(self.path, None, what, "max_parser_mib")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
@@ -138,4 +139,4 @@ class Process:
         if self.feeder:
             self.feeder.join()
         self.out.close()
-        self.said.close()
+        self.stderr.close()

@@ -37,6 +37,6 @@ def _is_filled(file: IO[bytes], found: os.stat_result) -> bool:
             begin = os.lseek(file.fileno(), end, os.SEEK_DATA)
             end = os.lseek(file.fileno(), begin, os.SEEK_HOLE)
         except OSError as error:
-            return error.errno != errno.ENXIO  # which says that nothing follows
+            return error.errno != errno.ENXIO  # nothing follows
         written += end - begin
     return True

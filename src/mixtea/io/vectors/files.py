@@ -81,7 +81,7 @@ def _safetensors(path: Path) -> RawVectors:
         with safe_open(path, "np") as file:
             n = _check_form(path, file)
             ids = _ids(file, n)
-            with np.errstate(over="ignore"):  # what becomes infinite is told by row
+            with np.errstate(over="ignore"):  # infinite values are reported by row
                 vectors = file.get_tensor("vectors").astype(np.float32)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         if isinstance(error, UnreadableError):

@@ -84,15 +84,15 @@ def _checked(table: VectorTable, problems: Problems) -> VectorTable:
 def _add_vectors(graph: Graph, table: VectorTable, side: str, warnings: list[str]) -> Graph:
     """Add the vectors to the entities; unknown ids are counted."""
     place = graph.find(table.ids)
-    says = table.vectors.any(axis=1)
+    is_nonzero = table.vectors.any(axis=1)
     n_unknown = int((place < 0).sum()) - int(pd.Series(table.ids[place < 0]).isin(graph.left_out).sum())
-    kept = says & (place >= 0)
+    kept = is_nonzero & (place >= 0)
     if not kept.any():
         what = f"none of its {len(place):,} ids is an entity of the {side} graph, with a vector that is not 0:"
         raise UnreadableError(table.path, None, str(table.ids[0]), what, "Use the ids of the graph, as they are.")
     if n_unknown:
         warnings.append(f"{table.path}: {n_unknown:,} of {len(place):,} vectors are of no entity of the {side} graph")
-    if n_zero := int((~says & (place >= 0)).sum()):
+    if n_zero := int((~is_nonzero & (place >= 0)).sum()):
         warnings.append(f"{table.path}: {n_zero:,} vectors are 0 throughout and count as none")
     _check_room(graph, table)
     vectors = np.full((graph.n_entities, table.vectors.shape[1]), np.nan, dtype=np.float32)

@@ -16,7 +16,7 @@ from .table_child import MAX_SHOWN, ArrowWriter, choose_columns, find_header, ru
 MAGIC = b"PK\x03\x04"
 CONTENTS, STRINGS = "[Content_Types].xml", "xl/sharedStrings.xml"
 MAX_MEMBERS = 10_000  # of the archive; a workbook has some dozens
-MAX_SHEETS_SHOWN, MAX_NAMES_SHOWN = 20, 5  # that are told
+MAX_SHEETS_SHOWN, MAX_NAMES_SHOWN = 20, 5  # shown
 BLOCK = 1 << 16
 ENCRYPTED = 1  # a flag of a member
 MAX_EXACT_INTEGER = 1 << 53  # beyond it, a number with a point cannot hold every whole one
@@ -46,8 +46,8 @@ def write_sheet(wanted: dict[str, Any]) -> dict[str, Any]:
     except (WrongError, MemoryError, BrokenPipeError, pa.ArrowMemoryError):
         raise
     except Exception as error:  # whatever damage leads to
-        said = [line for line in str(error).splitlines() if line]
-        raise WrongError((said or ["damaged"])[0][:MAX_SHOWN].strip('".')) from None
+        messages = [line for line in str(error).splitlines() if line]
+        raise WrongError((messages or ["damaged"])[0][:MAX_SHOWN].strip('".')) from None
 
 
 def check_archive(file: IO[bytes], size: int, wanted: dict[str, Any]) -> int:

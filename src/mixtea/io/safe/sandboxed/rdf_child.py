@@ -94,7 +94,7 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
     except SyntaxError as error:
         line = error.lineno or (reader.line if wanted["by_line"] else None)  # in RDF/XML its parser does not count
         mendable = is_xml or has_whole_texts(quads, error)
-        raise WrongError("syntax", said=error.msg, line=line, column=error.offset, mendable=mendable) from None
+        raise WrongError("syntax", message=error.msg, line=line, column=error.offset, mendable=mendable) from None
     except MemoryError:
         raise WrongError("a token of more than 16 MiB", limit="max_token_mib", line=reader.line) from None
     return {"prefixes": dict(short_prefixes(quads.prefixes)), "ids": ids.found if ids else {}}

@@ -14,7 +14,7 @@ from .table_child import MAX_SHOWN, ONE_SELECT, ArrowWriter, choose_columns, run
 PAGE, COUNT, VALID_FOR, CHANGED = slice(16, 18), slice(28, 32), slice(92, 96), slice(24, 28)  # bytes of the header
 HEADER = 100  # bytes
 JOURNALS = slice(18, 20)  # bytes that say whether there is a log beside the file, which none in memory has
-MAX_TABLES_SHOWN = 20  # that are told
+MAX_TABLES_SHOWN = 20  # shown
 PRAGMAS = ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0", "temp_store = MEMORY")
 READ_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)
 NOT_ALLOWED = "not authorized"
@@ -117,16 +117,16 @@ def write(base: sqlite3.Connection, query: str, wanted: dict[str, Any], go_on: A
 
 def explain_error(error: Exception) -> WrongError:
     """Say what is wrong with the query, in SQLite's own words, or with the file."""
-    said, name = str(error)[:MAX_SHOWN].rstrip("."), getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_AUTH" or said.startswith(NOT_ALLOWED):
+    message, name = str(error)[:MAX_SHOWN].rstrip("."), getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_AUTH" or message.startswith(NOT_ALLOWED):
         return WrongError("a query that does more than read", todo=ONE_SELECT)
     if name == "SQLITE_TOOBIG":
-        return WrongError(said, limit="max_token_mib")
+        return WrongError(message, limit="max_token_mib")
     if name.startswith(DAMAGED):
-        return WrongError(said)
+        return WrongError(message)
     if isinstance(error, sqlite3.Warning | sqlite3.ProgrammingError):
-        return WrongError(f"no single statement ({said})", todo=ONE_SELECT)
-    return WrongError(f"SQLite says: {said}", todo="Correct the query.")
+        return WrongError(f"no single statement ({message})", todo=ONE_SELECT)
+    return WrongError(f"SQLite says: {message}", todo="Correct the query.")
 
 
 def main() -> None:

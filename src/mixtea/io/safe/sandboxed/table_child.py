@@ -14,7 +14,7 @@ from typing import Any
 
 from .restrict import WrongError, exit_now, run
 
-MAX_SHOWN = 400  # characters of a name, a type or an error that are told
+MAX_SHOWN = 400  # characters of a name, a type or an error shown
 CELLS = "cells"
 LETTERS: dict[type, str] = {str: "t", bool: "b", int: "n", float: "f", datetime: "m"}
 ONE_SELECT = "Give one statement that begins with SELECT, or WITH."

@@ -23,7 +23,7 @@ NOT_IN_IRIS = re.compile(r'[\x00-\x20"#<>\\^`{|}\x7f-\x9f\ue000-\uf8ff\ufdd0-\uf
 HIDDEN = 0xE1000  # in front of the number of a character that is hidden; nothing up to 0xEEFFF is assigned
 HIDDEN_BYTES = re.compile(rb"\xf3[\xa1-\xae][\x80-\xbf]{2}")
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-MAX_SHOWN = 100  # characters of an id that are told
+MAX_SHOWN = 100  # characters of an id shown
 
 
 class IdHider:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ENTITY = re.compile(r"&([^;&\s]+);")
 ONLY_UTF_8 = "Only UTF-8 is supported by the RDF/XML parser"
 EXPAT_AMPLIFICATION = "amplification"  # how expat calls entities that grow
-MAX_SHOWN = 100  # characters of a name that are told
+MAX_SHOWN = 100  # characters of a name shown
 ENTITY_SHARE = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
 COLUMNS = 10_000  # fewer that are allowed do not lessen the work that attributes and namespaces may make
 STEPS, STEPS_PER_BYTE = 50_000, 0.01  # of this work for each column: with the default a second, and far more than usual
@@ -53,13 +53,13 @@ class XmlScan:
         self.most_steps = max(self.max_columns, COLUMNS) * (STEPS + STEPS_PER_BYTE * (self.n + len(block)))
         try:
             self.parser.Parse(block, False)
-        except (LookupError, ValueError):  # what Python says of an encoding that it does not know
+        except (LookupError, ValueError):  # Python's error about an unknown encoding
             raise WrongError(ONLY_UTF_8, line=1) from None
         except expat.ExpatError as error:
-            said = expat.ErrorString(error.code)
-            if EXPAT_AMPLIFICATION in said:
+            message = expat.ErrorString(error.code)
+            if EXPAT_AMPLIFICATION in message:
                 raise self.beyond("entities that grow by being written out", "max_token_mib") from None
-            self.failed = WrongError(f"not well-formed XML ({said})", line=error.lineno)
+            self.failed = WrongError(f"not well-formed XML ({message})", line=error.lineno)
             block = block[: max(self.parser.ErrorByteIndex - self.n, 0) + BYTES_AFTER_ERROR]
         self.n += len(block)
         if not self.failed and self.n - self.parser.CurrentByteIndex > self.max_token:
