@@ -137,7 +137,7 @@ def test_rows_of_another_relation_are_left_out(name, tmp_path):
     task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / name)
     assert len(task.train) + len(task.valid) == 2
     assert task.warnings == (
-        f"{tmp_path / name}: 1 row is left out, not saying that two are the same (1 of the relation <)",
+        f"{tmp_path / name}: 1 row is left out, not stating that two are the same (1 of the relation <)",
     )
 
 

@@ -109,6 +109,7 @@ def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray)
         links = f"{many:,} links are triples" if many > 1 else "1 link is a triple"
         name = graph.shorten(str(graph.relations[graph.triples[held][0, 1]]))
         yield (
-            f"{links} of the {side} graph too, such as of {name}: what is to be found stands there, and "
-            f"scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates {name})"
+            f"{links} of the {side} graph too, such as of {name}: what is to be found is there, "
+            f"and scores will be too high; name the graph's file as links, or leave such triples out "
+            f"(--drop-predicates {name})"
         )

@@ -106,7 +106,7 @@ def name_warning(source: Graph, target: Graph) -> str:
     found = [f"{side} by {name_coverage_line(graph)}" for side, graph in (("source", source), ("target", target))
              if (of := name_coverage(graph)) and min(of[0]["share"], of[0]["distinct"]) < MIN_CLEAR_SHARE]  # fmt: skip
     names = "; ".join(found)
-    return f"names: {names}: if another column names the rows, say which (--name-column)" if names else ""
+    return f"names: {names}: if another column has the names, give it (--name-column)" if names else ""
 
 
 def _with_labels(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:

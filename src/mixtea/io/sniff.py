@@ -99,7 +99,7 @@ def format_warnings(path: Path, kind: str) -> list[str]:
         return []
     row = FORMATS[kind]
     ending = row.suggested_ending or row.endings[0]
-    return [f"{path}: read as {kind}, by its content; the ending {ending} would say so"]
+    return [f"{path}: read as {kind}, by its content; the ending {ending} would name it"]
 
 
 def _check_readable(path: Path, head: Head, kind: str) -> None:

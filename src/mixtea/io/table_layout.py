@@ -76,7 +76,7 @@ def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
 
 def no_relation_error(path: Path, line: int | None, header: str) -> UnreadableError:
     todo = "Name that column relation, or add one with the same word in each row."
-    return UnreadableError(path, line, header, "no column says by which relation:", todo)
+    return UnreadableError(path, line, header, "no column gives the relation:", todo)
 
 
 def check_names(path: Path, line: int | None, names: Sequence[str], places: Sequence[int], separator: str) -> None:

@@ -31,7 +31,7 @@ def test_a_list_alone_or_under_mappings(tmp_path, whole, indent):
     table, problems = read(tmp_path, json.dumps(whole, indent=indent))
     assert problems == [] and [column.tolist() for column in table.columns] == [['a"\n', "c"], ["A", "C"]]
     np.testing.assert_array_equal(table.confidences, [0.5, np.nan])
-    assert "1 row is left out, not saying that two are the same (1 without an end)" in table.warnings[0]
+    assert "1 row is left out, not stating that two are the same (1 without an end)" in table.warnings[0]
     assert table.lines.tolist() == ([1, 1] if indent is None else table.lines.tolist())
 
 
@@ -67,7 +67,7 @@ def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):
         ('[{"source": 1, "target": "A"}]', "no source and target"),
         ('[{"source": "a", "target": "\\ud800"}]', r"line 1: half a character in source or target: 'a \ud800'"),
         ('[{"source": ' + "[" * 100_000, "nesting beyond sense"),
-        ('[{"source": ' + "1" * 5000 + "}]", "a number or nesting beyond sense"),
+        ('[{"source": ' + "1" * 5000 + "}]", "a number or nesting out of range"),
     ],
 )
 def test_what_is_no_list_of_links_is_said(tmp_path, text, said):

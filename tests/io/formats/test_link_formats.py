@@ -62,7 +62,7 @@ def test_rdf_links_are_turned_round_where_only_that_fits(tmp_path):
     task = task_of(tmp_path, "l.nt", content)
     assert links_of(task) == LINKS[:2]
     left_out, turned = task.warnings
-    assert left_out.endswith("1 statement is left out, not saying that two are the same (1 http://e.org/r)")
+    assert left_out.endswith("1 statement is left out, not stating that two are the same (1 http://e.org/r)")
     assert turned.endswith("1 link turned round, to go from source to target")
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     task = task_of(tmp_path, "l.sssom.tsv", rows + "e:d\tskos:exactMatch\tsssom:NoTermFound\tx\tNot\n")
     assert links_of(task) == LINKS and len(task.rejected) == 0
     assert task.warnings[0].endswith(
-        "3 rows are left out, not saying that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
+        "3 rows are left out, not stating that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
     )
 
 
@@ -262,5 +262,5 @@ NO_MAPS = {
 @pytest.mark.parametrize("text", NO_MAPS)
 def test_a_curie_map_that_is_no_plain_map(text, tmp_path):
     write(tmp_path, {"l.sssom.tsv": text + "subject_id\tpredicate_id\tobject_id\n"})
-    with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is no plain map of .* Write"):
+    with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is not a plain map of .* Write"):
         read_sssom(tmp_path / "l.sssom.tsv", Problems())

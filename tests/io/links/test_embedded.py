@@ -66,9 +66,9 @@ def test_links_that_are_triples_are_doubted(tmp_path):
     task = task_of(tmp_path, SOURCE + HELD, TARGET, "l.tsv")
     (held,) = (doubt for doubt in task_warnings(task) if "graph too" in doubt)
     assert held == (
-        "2 links are triples of the source graph too, such as of owl:equivalentClass: what is to be found stands "
-        "there, and scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates "
-        "owl:equivalentClass)"
+        "2 links are triples of the source graph too, such as of owl:equivalentClass: what is to be found is "
+        "there, and scores will be too high; name the graph's file as links, or leave such triples out "
+        "(--drop-predicates owl:equivalentClass)"
     )
     (equal,) = (doubt for doubt in task_warnings(task) if "the same IRI" in doubt)
     assert equal.startswith("2 entities have the same IRI in both graphs, such as 'http://t.org/A': that alone does")

@@ -349,7 +349,7 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     assert found(parquet(PAIRS | {"source": [0.5, 1]})) == {"what": "type", "name": "source", "type": "double"}
     assert found(parquet(PAIRS), max_rows=1)["limit"] == "max_rows"
     assert found(parquet(PAIRS), max_bytes=20)["limit"] == "max_expansion"
-    assert found(lying(70))["what"] == "more rows than its footer says"
+    assert found(lying(70))["what"] == "more rows than its footer states"
     damaged = bytearray(parquet(PAIRS))
     damaged[-300:-200] = bytes(100)
     assert isinstance(found(bytes(damaged)), dict)

@@ -84,7 +84,7 @@ def test_more_rows_than_the_footer_says(tmp_path):
     import pyarrow.parquet as pq
 
     (tmp_path / "in").write_bytes(parquet({"id": IDS, "vector": [[1.0]] * 3}))
-    with (tmp_path / "out").open("wb") as sink, pytest.raises(WrongError, match="more rows than its footer says"):
+    with (tmp_path / "out").open("wb") as sink, pytest.raises(WrongError, match="more rows than its footer states"):
         vectors_child.write(pq.ParquetFile(tmp_path / "in"), ["id"], 2, sink, WANTED, lambda n: None)
 
 

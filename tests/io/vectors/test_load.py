@@ -270,7 +270,7 @@ def test_a_file_of_holes_is_not_read(tmp_path):
     write(tmp_path, {"t.safetensors": TARGETS})
     with (tmp_path / "t.safetensors").open("r+b") as file:
         file.truncate(1 << 30)
-    with pytest.raises(DataError, match="nearly all of it holes that nobody wrote"):
+    with pytest.raises(DataError, match="a sparse file, nearly all of which was never written"):
         read_vector_file(tmp_path / "t.safetensors")
 
 

@@ -118,7 +118,7 @@ def test_a_model_that_gives_no_numbers_is_named(tmp_path, model, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
     monkeypatch.setattr(SentenceTransformer, "encode", lambda self, texts, **_: np.full((len(texts), 2), np.nan))
-    with pytest.raises(DataError, match="what it makes of a text is no vector of numbers"):
+    with pytest.raises(DataError, match="its output for a text is not a vector of numbers"):
         load(tmp_path, model)
 
 

@@ -88,7 +88,7 @@ class ColumnHints:
                 if hint.same_as and name in there[side] and hint.same_as not in there[other]:
                     shown = ", ".join(map(shorten, there[other][:MAX_COLUMNS_SHOWN]))
                     raise DataError(
-                        f"columns: {shorten(name)} is said to be the same as {shorten(hint.same_as)}, which the "
+                        f"columns: {shorten(name)} is declared the same as {shorten(hint.same_as)}, which the "
                         f"{other} does not have. There are: {shown}."
                     )
 

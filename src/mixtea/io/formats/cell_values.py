@@ -202,4 +202,4 @@ def _why_no_value(value: Any, name: str) -> tuple[str, str]:
         return f"an object inside an object, in {shorten(name)}: it is not read", todo
     if isinstance(value, LIST_TYPES):
         return f"a list inside a list, in {shorten(name)}: it is not read", "Make one list of them, or leave it out."
-    return f"{shorten(name)} is no value but {type(value).__name__} {shorten(str(value), 40)}", WRITE_AS_TEXT
+    return f"{shorten(name)} is not a value but {type(value).__name__} {shorten(str(value), 40)}", WRITE_AS_TEXT

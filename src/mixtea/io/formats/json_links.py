@@ -93,7 +93,7 @@ def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterato
             text, place = text[place:] + more, 0
             continue
         except (ValueError, RecursionError):
-            raise UnreadableError(path, line, "", "not JSON (a number or nesting beyond sense)", WRITE_LINKS) from None
+            raise UnreadableError(path, line, "", "not JSON (a number or nesting out of range)", WRITE_LINKS) from None
         if not isinstance(found, dict):
             raise UnreadableError(path, line, str(found)[:80], "no object:", WRITE_LINKS)
         yield line, found

@@ -127,7 +127,7 @@ def left_out_warning(
     most = [f"{count:,} {shown(reason)[:MAX_REASON]}" for reason, count in reasons.most_common(3)]
     more = ", ..." if len(reasons) > len(most) else ""
     is_are = f"{what} is" if n == 1 else f"{what}s are"
-    return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
+    return (f"{path}: {n:,} {is_are} left out, not stating that two are the same ({', '.join(most)}{more})",)
 
 
 def close_warning(path: Path, n: int) -> tuple[str, ...]:

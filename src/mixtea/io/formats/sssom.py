@@ -59,7 +59,7 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     except CurieMapError as error:
         todo = "Write `#curie_map:` and below it a line `#  prefix: http://...` for each prefix."
         raise UnreadableError(
-            path, error.line, error.text, "the curie_map is no plain map of prefixes:", todo
+            path, error.line, error.text, "the curie_map is not a plain map of prefixes:", todo
         ) from None
     prefixes = joined([own])
     header = next(table, "")

@@ -176,7 +176,7 @@ def replace_labels(table: LinkTable, source: Graph, target: Graph) -> LinkTable:
     side, row = changed[0]
     ends = "1 end is a label" if len(changed) == 1 else f"{len(changed):,} ends are labels"
     such = f"{shorten(written[side, row])} for {shorten(ids[side, row])}"
-    warning = f"{table.path}: {ends} in place of an id, such as {such}: taken as the entity that alone is called so"
+    warning = f"{table.path}: {ends} in place of an id, such as {such}: taken as the only entity with this label"
     return replace(found, warnings=(*table.warnings, warning))
 
 
@@ -188,7 +188,7 @@ def confidence_warnings(table: LinkTable, known: np.ndarray) -> list[str]:
     links = (
         f"{low.size:,} of {count(len(confidences), 'link')} {'has' if low.size == 1 else 'have'} a confidence below 1"
     )
-    todo = "all count alike. Remove those that are not sure enough"
+    todo = "all have the same weight. Remove those whose confidence is too low"
     return [f"{table.path}: {links}, the least {low.min():g}: {todo}."]
 
 

@@ -34,7 +34,7 @@ def links_by_ids(
         )
     if all(str(source.ids[i]).isdecimal() for i in kept[:, 0]):
         what = f"all {len(kept):,} ids that both sides share are numbers"
-        return kept, [f"{what}: if each side counts for itself, they are no links (--links-from names)"]
+        return kept, [f"{what}: if each side counts for itself, they are not links (--links-from names)"]
     return kept, []
 
 

@@ -146,7 +146,7 @@ def _why_no_id(value: Any, name: str, index: Any) -> tuple[str, str]:
     if isinstance(value, str):
         return f"{HALF_A_CHARACTER} column {name}, {shorten(value, 40)}{where}", MEND
     shown = f"{type(value).__name__} {shorten(str(value), 40)}"
-    return f"{name} is no id but {shown}{where}", "Ids are text or whole numbers: write it as text."
+    return f"{name} is not an id but {shown}{where}", "Ids are text or whole numbers: write it as text."
 
 
 def _needed(headers: Headers) -> str:
@@ -165,7 +165,7 @@ def frame_of_arrow(thing: Any, called: str) -> pd.DataFrame:
         columns = [_arrow_values(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError) as error:
         reason = (str(error).splitlines() or ["no reason is given"])[0].rstrip(".")
-        raise DataError(f"{called} is no table that Arrow can hand over ({reason}). Give a data frame.") from None
+        raise DataError(f"{called} is not a table that Arrow can export ({reason}). Give a data frame.") from None
     frame = pd.concat([pd.Series(values, dtype=object) for values in columns], axis=1) if columns else pd.DataFrame()
     frame.columns = pd.Index(table.column_names, dtype=object)
     return frame

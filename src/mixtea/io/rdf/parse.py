@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
 MAX_MESSAGE = 500
-CORRECT = "Correct it, or let the file's ending say which format it has."
+CORRECT = "Correct it, or give the file the ending of its format."
 SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
 OTHER_XML = "Convert it to RDF, or to a table with the columns head, relation and tail."
 NEEDS_A_BASE = (

@@ -27,7 +27,7 @@ BOOTSTRAP = (  # our folder is looked at first, and for our own modules only: it
 NO_MEMORY = ("memory allocation of", "bad_alloc", "MemoryError")
 NAME_A_FOLDER = "Make room in the temporary folder, or name one that can be written: TMPDIR=..."
 MAKE_ROOM = "Free memory, or allow more memory and processes (ulimit -v, ulimit -u)."
-WRITE_AGAIN = "Write the file again, or let its ending say which format it has."
+WRITE_AGAIN = "Write the file again, or give it the ending of its format."
 
 
 class Process:

@@ -96,7 +96,7 @@ def _check_safetensors(path: Path) -> None:
     with open_regular(path) as file:
         if is_sparse(file):
             todo = "Copy or download the file again."
-            raise UnreadableError(path, None, "", "nearly all of it holes that nobody wrote", todo)
+            raise UnreadableError(path, None, "", "a sparse file, nearly all of which was never written", todo)
         length = int.from_bytes(file.read(8), "little")
         size = os.fstat(file.fileno()).st_size
     if current_limits().max_token_mib * MIB < length <= size:

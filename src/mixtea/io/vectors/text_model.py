@@ -78,7 +78,7 @@ def _encoded(folder: Path, texts: list[str], on_texts: TextProgress | None) -> n
 def _block(model: Any, texts: list[str]) -> np.ndarray:
     found = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
     if found.ndim != 2 or not np.isfinite(found).all():
-        raise ValueError("what it makes of a text is no vector of numbers")
+        raise ValueError("its output for a text is not a vector of numbers")
     return found
 
 

@@ -111,7 +111,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(dict.fromkeys(names)), use_threads=False):
             seen += batch.num_rows
             if seen > n:
-                raise WrongError("more rows than its footer says")
+                raise WrongError("more rows than its footer states")
             columns = [compact(batch.column(name), wanted["max_token"]) for name in names]
             go_on(sum(column.nbytes for column in columns))
             stream.write_batch(pa.record_batch(columns, schema=schema))

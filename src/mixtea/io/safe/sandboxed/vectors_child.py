@@ -30,7 +30,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=[names[0], *columns], use_threads=False):
             rows, seen = pa.array(range(seen + 1, seen + batch.num_rows + 1), pa.int64()), seen + batch.num_rows
             if seen > n:
-                raise WrongError("more rows than its footer says")
+                raise WrongError("more rows than its footer states")
             parts = [batch.column(names[0]), rows, *(batch.column(name) for name in columns)]
             if is_list:
                 parts = [part.filter(parts[2].is_valid()) for part in parts]
