@@ -38,9 +38,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import pandas as pd
 import pyarrow as pa
 from common import header, row
-from mixtea.runs.reader import StoredRun
 
 from mixtea import MixTEA, Task, evaluate, load_task
+from mixtea.runs.reader import StoredRun
 
 SEPARATORS = {"ABT_BUY": "|", "AMAZON_GOOGLE": "#", "DBLP_ACM": "%"}
 SIDES = ("source", "target")
