@@ -34,7 +34,7 @@ class NamedPart(NamedTuple):
 def split_name(path: Path) -> NamedPart:
     """Take a path apart.
 
-    >>> split_name(Path("people.xlsx#My sheet"))[1:], named(Path("sqlite:a.data#towns"))[1:], named(Path("c#.csv"))[1:]
+    >>> split_name(Path("people.xlsx#My sheet"))[1:], split_name(Path("sqlite:a.data#towns"))[1:], split_name(Path("c#.csv"))[1:]
     (('My sheet', ''), ('towns', ''), ('', ''))
     """
     text = str(path).removeprefix(SQLITE)

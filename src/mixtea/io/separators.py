@@ -72,7 +72,7 @@ def check_separator(path: Path, head: Head) -> None:
 def separator_name(separator: str) -> str:
     """Return the separator in words.
 
-    >>> separator_name(","), shown("#"), shown(chr(31))
+    >>> separator_name(","), separator_name("#"), separator_name(chr(31))
     ('commas', '#', 'U+001F')
     """
     return NAMES.get(separator) or (separator if separator.isprintable() else f"U+{ord(separator):04X}")

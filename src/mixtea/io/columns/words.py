@@ -117,7 +117,7 @@ def is_person_name_word(name: str) -> bool:
 def is_named_after(name: str, table: str) -> bool:
     """Return whether a column is called as a table is, with or without a word for ids, in the plural or not.
 
-    >>> is_named_after("director", "directors"), is_called("Country_ID", "countries"), is_called("year", "films")
+    >>> is_named_after("director", "directors"), is_named_after("Country_ID", "countries"), is_named_after("year", "films")
     (True, True, False)
     """
     ours = [word for word in words_of(name) if word not in IDS]

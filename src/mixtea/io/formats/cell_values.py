@@ -178,7 +178,7 @@ def _is_whole_number(value: Any) -> bool:
 def _format_moments(texts: list[str]) -> list[str]:
     """Return dates with times in one notation; days if all of them are at midnight.
 
-    >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"]), _moments(["2020-01-31 00:00:00.000"])
+    >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"]), _format_moments(["2020-01-31 00:00:00.000"])
     (['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00'], ['2020-01-31'])
     """
     found = [MOMENT_TEXT.fullmatch(text) for text in texts]

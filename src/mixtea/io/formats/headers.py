@@ -58,7 +58,7 @@ RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type"
 def normalise_header(name: str) -> str:
     """Return a column name in lower case, without spaces, hyphens and underscores.
 
-    >>> normalise_header(" Source-URI"), squeezed("source_uri")
+    >>> normalise_header(" Source-URI"), normalise_header("source_uri")
     ('sourceuri', 'sourceuri')
     """
     return re.sub(r"[\s_-]", "", name.lower())

@@ -108,7 +108,7 @@ def expand_ids(
 def parse_confidences(texts: Sequence[str]) -> np.ndarray | None:
     """Return shares as floats, NaN for other texts; None if no text is a share.
 
-    >>> parse_confidences(["0.5", "", "high", "7"]), as_measures([""])
+    >>> parse_confidences(["0.5", "", "high", "7"]), parse_confidences([""])
     (array([0.5, nan, nan, nan]), None)
     """
     shares = pd.Series([text.replace(",", ".") for text in texts], dtype=object)

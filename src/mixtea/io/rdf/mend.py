@@ -188,7 +188,7 @@ NOTES = {  # of one and of several
 def resolve_iri(iri: str, base: str) -> str:
     """Return the absolute form of a relative IRI; one that cannot be resolved stays as it is.
 
-    >>> resolve_iri("#a", "http://e.org/o#"), resolved("a", "http://e.org/o#"), resolved("#a", "urn:x:o")
+    >>> resolve_iri("#a", "http://e.org/o#"), resolve_iri("a", "http://e.org/o#"), resolve_iri("#a", "urn:x:o")
     ('http://e.org/o#a', 'http://e.org/a', 'urn:x:o#a')
     """
     if not iri or iri.startswith("#"):

@@ -26,7 +26,7 @@ def collapsed_predicate(outer: str, inner: str, on: str | None = None) -> str | 
 
     None where A and C are unrelated.
 
-    >>> collapsed_predicate("rdfs:subClassOf", OWL + "someValuesFrom", "part_of"), said_of("city", MEMBER + "1")
+    >>> collapsed_predicate("rdfs:subClassOf", OWL + "someValuesFrom", "part_of"), collapsed_predicate("city", MEMBER + "1")
     ('part_of', 'city')
     """
     if inner in LIST or inner.startswith(MEMBER):
@@ -48,7 +48,7 @@ def collapsed_predicate(outer: str, inner: str, on: str | None = None) -> str | 
 def collapsed_text_predicate(outer: str, inner: str, on: str | None = None) -> str | None:
     """Return the predicate where C is a text: the name of a node is a value of A under A's predicate.
 
-    >>> collapsed_text_predicate("oboInOwl:hasExactSynonym", "rdfs:label"), text_of("address", "street")
+    >>> collapsed_text_predicate("oboInOwl:hasExactSynonym", "rdfs:label"), collapsed_text_predicate("address", "street")
     ('oboInOwl:hasExactSynonym', 'street')
     """
     return outer if inner in TEXT or label_rank(inner) != NO_LABEL else collapsed_predicate(outer, inner, on)

@@ -70,14 +70,14 @@ class Lines:
         block = self.read_on(BLOCK)
         first = block.find(b"\n")
         if self.begun + (first if first >= 0 else len(block)) > self.limits.max_token_mib * MIB:
-            raise self._beyond(self.n + 1, f"more than {self.limits.max_token_mib} MiB long", "max_token_mib")
+            raise self._limit_exceeded(self.n + 1, f"more than {self.limits.max_token_mib} MiB long", "max_token_mib")
         if self.rdf:
             self._check_nesting(block)
         self.n += block.count(b"\n")
         doing(f"reading {self.path}, {self.n:,} lines")
         self.begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else self.begun + len(block)
         if self.n > self.limits.max_rows:
-            raise self._beyond(self.n, f"one of more than {self.limits.max_rows:,}", "max_rows")
+            raise self._limit_exceeded(self.n, f"one of more than {self.limits.max_rows:,}", "max_rows")
         return block
 
     def _check_nesting(self, block: bytes) -> None:
@@ -98,9 +98,9 @@ class Lines:
                 raise self._too_deep(self.n + 1 + number)
 
     def _too_deep(self, number: int) -> UnreadableError:
-        return self._beyond(number, TOO_DEEP, "max_nesting")
+        return self._limit_exceeded(number, TOO_DEEP, "max_nesting")
 
-    def _beyond(self, number: int, what: str, limit: str) -> UnreadableError:
+    def _limit_exceeded(self, number: int, what: str, limit: str) -> UnreadableError:
         if self.what == "line":
             return limit_exceeded(self.path, number, what, limit)
         return limit_exceeded(self.path, None, f"{self.what} {number:,} is {what}", limit)

@@ -58,12 +58,12 @@ class XmlScan:
         except expat.ExpatError as error:
             message = expat.ErrorString(error.code)
             if EXPAT_AMPLIFICATION in message:
-                raise self.beyond("entities that grow by being written out", "max_token_mib") from None
+                raise self.limit_exceeded("entities that grow by being written out", "max_token_mib") from None
             self.failed = WrongError(f"not well-formed XML ({message})", line=error.lineno)
             block = block[: max(self.parser.ErrorByteIndex - self.n, 0) + BYTES_AFTER_ERROR]
         self.n += len(block)
         if not self.failed and self.n - self.parser.CurrentByteIndex > self.max_token:
-            raise self.beyond("a tag, a comment or the like that does not end", "max_token_mib")
+            raise self.limit_exceeded("a tag, a comment or the like that does not end", "max_token_mib")
         return block
 
     def end_of_file(self) -> None:
@@ -77,10 +77,10 @@ class XmlScan:
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
         if self.depth > self.max_nesting:
-            raise self.beyond(f"elements nested {self.depth:,} deep", "max_nesting")
+            raise self.limit_exceeded(f"elements nested {self.depth:,} deep", "max_nesting")
         n = len(attributes) // 2
         if n > self.max_columns:
-            raise self.beyond(f"an element with {n:,} attributes", "max_columns")
+            raise self.limit_exceeded(f"an element with {n:,} attributes", "max_columns")
         if self.ids:
             self.ids.add(attributes, self.parser.CurrentLineNumber)
         before = self.n_bound
@@ -92,7 +92,7 @@ class XmlScan:
         self.steps += (1 + n) * (n + self.n_bound)
         if self.steps > self.most_steps:
             what = f"elements that take long, the last with {n:,} attributes and {self.n_bound:,} namespaces in scope"
-            raise self.beyond(what, "max_columns")
+            raise self.limit_exceeded(what, "max_columns")
 
     def end(self, name: str) -> None:
         if self.bound and self.bound[-1][0] == self.depth:
@@ -106,16 +106,18 @@ class XmlScan:
         self.sizes[name] = len(value or "") + sum(inside)
         self.declared_size += self.sizes[name]
         if self.declared_size > self.max_token:
-            raise self.beyond(f"the entity {name[:MAX_SHOWN]!r} and those before it, written out", "max_token_mib")
+            raise self.limit_exceeded(
+                f"the entity {name[:MAX_SHOWN]!r} and those before it, written out", "max_token_mib"
+            )
         if len(self.sizes) > self.max_columns:
-            raise self.beyond(f"{len(self.sizes):,} entities", "max_columns")
+            raise self.limit_exceeded(f"{len(self.sizes):,} entities", "max_columns")
 
     def other(self, data: str) -> None:
         """Add up what the entities in the text come to; those in tags are watched by expat."""
         if data.startswith("&"):
             self.used_size += self.sizes.get(data[1:-1], 0)
             if self.used_size > max(self.max_token, self.max_expansion * self.parser.CurrentByteIndex // ENTITY_SHARE):
-                raise self.beyond("entities that take the most of the file, written out", "max_expansion")
+                raise self.limit_exceeded("entities that take the most of the file, written out", "max_expansion")
 
-    def beyond(self, what: str, limit: str) -> WrongError:
+    def limit_exceeded(self, what: str, limit: str) -> WrongError:
         return WrongError(what, limit=limit, line=self.parser.CurrentLineNumber)
