@@ -20,13 +20,31 @@ from mixtea.graph.text_column import TextColumn
 class GraphFilter:
     """The part of both graphs to keep; IRIs in full or with a prefix.
 
-    Predicates come first: a triple with another predicate counts as not there, though types and labels are read. Then
-    an entity stays if it is one of `entities` ("classes", "properties", "individuals"), has one of `keep_types` and
-    starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and a
-    graph without any type is not asked for types. `languages` are those of the labels that are shown, the best first,
-    "" for text without a language; an entity without a label in any of these is shown by another. `literals` are
-    predicates of tables whose objects are values, not entities. Entities that the files call obsolete are left out
-    unless `keep_obsolete`.
+    Predicates are filtered first, although types and labels are read all the same, then entities; a triple stays if
+    both of its ends do. An empty option keeps everything.
+
+    Parameters
+    ----------
+    keep_types
+        Types of entities; ignored for a graph without any.
+    keep_predicates, drop_predicates
+        Predicates of triples and attribute triples.
+    namespaces
+        Beginnings of entity ids.
+    languages
+        Languages of the displayed labels, the best first; "" is text without a language. Others are used last.
+    entities
+        Some of "classes", "properties" and "individuals".
+    literals
+        Predicates of tables whose objects are values, not entities.
+    keep_obsolete
+        Keep entities that the files mark as obsolete.
+
+    Examples
+    --------
+    >>> from mixtea import GraphFilter
+    >>> GraphFilter(keep_types="dbo:Person").keep_types
+    ('dbo:Person',)
     """
 
     keep_types: tuple[str, ...] = ()

@@ -104,19 +104,19 @@ def load_task(
     links, valid_links, test_links
         Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
         entities by labels that no other entity has. Without any, names and values find the first pairs. `links` are for
-        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also say
-        which pairs are not the same (SSSOM can): these are `rejected`.
+        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also
+        have pairs that are not the same (SSSOM can): these are `rejected`.
     strict
-        A link with an end outside its graph is an error, and so is a statement in RDF that is not as it should be; else
-        they are left out, or mended, with a warning.
+        Make a link with an end outside its graph an error, and an invalid statement in RDF; else they are left out, or
+        repaired, with a warning.
     seed
-        Of the choice of validation links.
+        Seed of the choice of validation links.
     graph_filter
-        Which part of the graphs to keep, a `GraphFilter`.
+        The part of the graphs to keep, a `GraphFilter`.
     limits
-        What an input file may ask for, `Limits`; a file that exceeds them is refused.
+        `Limits` on each input file; a file that exceeds them is refused.
     separator
-        What separates the columns of tables of text, all of them: one character, or "tab". Else it is found.
+        The separator of all text tables: one character, or "tab". Else it is detected.
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
@@ -126,12 +126,13 @@ def load_task(
         The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
         them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
     columns
-        What columns of tables are, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
+        Descriptions of columns, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
         "source": {"title": {"kind": "name", "same_as": "product"}}}. `kind` is one of id, name, text, number, date,
-        category, reference, list and ignore; a `key` decides alone; `weight` multiplies what a column counts for;
-        `same_as`, `refers_to` and `separator` say which column and table belong to it, and what separates items.
+        category, reference, list and ignore; a `key` decides alone; `weight` multiplies a column's score;
+        `same_as` is its column on the other side, `refers_to` the table whose ids it holds, and `separator` separates
+        the items of lists.
     attributes
-        Without it literal values are not kept, though labels among them are.
+        Keep literal values; without it only labels among them are kept.
     links_from
         With "names" and "ids" no links are read but those that are only scored. "names": names and values find the
         first; "ids": entities with the same id on both sides are links, as if they were given by `links`.

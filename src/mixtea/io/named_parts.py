@@ -34,8 +34,8 @@ class NamedPart(NamedTuple):
 def split_name(path: Path) -> NamedPart:
     """Take a path apart.
 
-    >>> split_name(Path("people.xlsx#My sheet"))[1:], split_name(Path("sqlite:a.data#towns"))[1:], split_name(Path("c#.csv"))[1:]
-    (('My sheet', ''), ('towns', ''), ('', ''))
+    >>> [split_name(Path(name))[1:] for name in ("people.xlsx#My sheet", "sqlite:a.data#towns", "c#.csv")]
+    [('My sheet', ''), ('towns', ''), ('', '')]
     """
     text = str(path).removeprefix(SQLITE)
     signs = re.finditer("(?=#)", text) if is_prefixed(path) else HAS_PARTS.finditer(text)

@@ -27,7 +27,7 @@ MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 class NameColumns:
     """Predicates or columns that the user wants as names: of whichever side has them, or of one side.
 
-    `never` are those of the source and of the target that are no names, whatever they look like.
+    `never` are predicates of the source and of the target that are not names, whatever their values.
     """
 
     both: Sequence[str] = ()

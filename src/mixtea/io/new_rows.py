@@ -24,8 +24,8 @@ PredicateValues = frozenset[tuple[str, str]]  # of one entity: (predicate, value
 class NewRows:
     """Later entities: `rows` [n] of `graph` have statements, the others are only objects.
 
-    `place` [n] are their numbers in the known graph, -1 for those that it does not have, and `same` [n] tells of which
-    it says the same. `warnings` are about columns.
+    `place` [n] are their indices in the known graph, -1 for new ones; `same` [n] marks those with the same statements
+    there. `warnings` are about columns.
     """
 
     graph: Graph

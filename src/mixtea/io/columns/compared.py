@@ -13,7 +13,7 @@ from mixtea.io.columns.hints import ColumnHints
 class ComparedColumns(NamedTuple):
     """A source column and a target column to compare, as predicates; "" stands for any column.
 
-    What they count for is multiplied by `weight`; equal values of a `key` are the same entity, different ones are not.
+    Their score is multiplied by `weight`; equal values of a `key` are the same entity, different ones are not.
     """
 
     source: str

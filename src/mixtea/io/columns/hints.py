@@ -26,9 +26,9 @@ EXAMPLE = 'Write for instance {"price": "ignore", "phone": {"key": True}, "sourc
 class ColumnHint:
     """A user's description of one column; empty fields are detected.
 
-    `kind` is one of KINDS or "ignore"; a `key` decides alone; `weight` multiplies what the column counts for; `same_as`
-    is the column of the other side that it belongs to, `refers_to` the table whose ids it holds, and `separator` what
-    separates the items of a list.
+    `kind` is one of COLUMN_KINDS or "ignore"; a `key` decides alone; `weight` multiplies the column's score; `same_as`
+    is its column on the other side, `refers_to` the table whose ids it holds, and `separator` separates the items of a
+    list.
     """
 
     kind: str = ""

@@ -1,6 +1,6 @@
 """Recognise what a column of a table is: an id, a name, a number, a date, a category, a list, or other text.
 
-Whether a column refers to rows is a question about other columns, see references.py.
+References to rows depend on other columns, see references.py.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def _with_id_column(table: RowTable, hints: Hints) -> _Read:
     hinted = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
     place = hinted[0] if hinted else find_id_column([column.name for column in columns])
     if place is not None and not hinted and hints.get(columns[place].name, ColumnHint()).kind:
-        place = None  # the hint says something else
+        place = None  # the hint is another kind
     elif place is None:
         place = next((place for place, column in enumerate(columns) if _identifies(column, table, hints)), None)
     return _Read(table, hints, columns, place)

@@ -117,8 +117,10 @@ def is_person_name_word(name: str) -> bool:
 def is_named_after(name: str, table: str) -> bool:
     """Return whether a column is called as a table is, with or without a word for ids, in the plural or not.
 
-    >>> is_named_after("director", "directors"), is_named_after("Country_ID", "countries"), is_named_after("year", "films")
-    (True, True, False)
+    >>> is_named_after("director", "directors"), is_named_after("Country_ID", "countries")
+    (True, True)
+    >>> is_named_after("year", "films")
+    False
     """
     ours = [word for word in words_of(name) if word not in IDS]
     theirs = words_of(table)

@@ -40,7 +40,7 @@ WRITE_AS_TEXT = "Values are texts, numbers, truth values, dates or a list of the
 class Column:
     """The cells of a column that are not empty: `texts` [k] and the ascending numbers of their `rows` [k].
 
-    A row whose cell holds several values comes several times.
+    A row whose cell holds several values is repeated.
     """
 
     name: str
@@ -178,8 +178,10 @@ def _is_whole_number(value: Any) -> bool:
 def _format_moments(texts: list[str]) -> list[str]:
     """Return dates with times in one notation; days if all of them are at midnight.
 
-    >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"]), _format_moments(["2020-01-31 00:00:00.000"])
-    (['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00'], ['2020-01-31'])
+    >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"])
+    ['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00']
+    >>> _format_moments(["2020-01-31 00:00:00.000"])
+    ['2020-01-31']
     """
     found = [MOMENT_TEXT.fullmatch(text) for text in texts]
     parts = [match.groups("") if match else (text, "", "", "") for match, text in zip(found, texts, strict=True)]

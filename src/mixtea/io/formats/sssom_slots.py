@@ -25,7 +25,12 @@ SLOTS = (  # in SSSOM's order
     "creator_id", "creator_label", "mapping_provider", "mapping_source", "mapping_cardinality", "mapping_tool",
     "mapping_tool_version", "mapping_date", "confidence", "similarity_score", "similarity_measure", "other", "comment",
 )  # fmt: skip
-SHARED = ("mapping_provider", "mapping_tool", "mapping_tool_version", "mapping_date")  # which the head may say for all
+SHARED = (
+    "mapping_provider",
+    "mapping_tool",
+    "mapping_tool_version",
+    "mapping_date",
+)  # which the metadata may give for all
 Slots = Mapping[str, str]
 _ENTRY = re.compile(r"""#\s?(?P<key>\w++):\s++(?P<value>"[^"]*+"|'[^']*+'|.*\S)\s*$""")
 

@@ -19,7 +19,7 @@ from mixtea.io.safe.problems import truncate_rows
 class Table:
     """The good rows of a file: `columns` are equally long arrays of str, `lines` their line numbers (from 1).
 
-    `notes` are what a user should know of how the file was read.
+    `notes` describe how the file was read.
     """
 
     path: Path

@@ -49,14 +49,13 @@ class MendableError(UnreadableError):
 class Statements:
     """An iterable over the statements of a file; `prefixes` are complete at its end.
 
-    Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
-    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended. Relative
-    IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should be is an
-    error, or `mending` says how it is read.
+    Named blank nodes keep their names; others get a random one from the parser. With `by_line` the file is read line by
+    line, which takes longer, and `line` is where the last statement ended. Relative IRIs are resolved by the file's own
+    base, else by `base`, else they are an error. Invalid statements are an error, unless `mending` repairs them.
 
-    N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
-    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read the
-    beginning again with each of them.
+    N-Triples and N-Quads are parsed in this process. The parsers of other formats can be crashed by a file: another
+    process turns these into N-Quads. The parser gets whole lines: of one in pieces it would read the beginning again
+    with each piece.
     """
 
     def __init__(

@@ -60,8 +60,8 @@ class GzipFrame:
 class Unpacked(io.RawIOBase):
     """The unpacked bytes of a file; EOFError where the last frame is cut.
 
-    Zeros between frames are padding. Packed bytes that give nothing for long are refused: reading them would take
-    long, and files with holes may be far larger than their disk.
+    Zeros between frames are padding. Packed bytes that unpack to nothing for long are refused: reading them would take
+    long, and sparse files may be far larger than their disk.
     """
 
     def __init__(self, file: IO[bytes], new_frame: Callable[[], Frame]) -> None:

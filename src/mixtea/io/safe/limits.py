@@ -18,7 +18,7 @@ from mixtea.fields import Fields, assignments, setting
 
 MIB = 1 << 20
 FREE_BYTES = 16 * MIB  # what any file may unpack to, however small it is
-ENVIRONMENT = "MIXTEA_LIMITS"  # tells the processes of `mixtea reproduce`
+ENVIRONMENT = "MIXTEA_LIMITS"  # for the processes of `mixtea reproduce`
 
 
 def _limit(default: float, why: str, low: float, high: float) -> Any:

@@ -41,9 +41,8 @@ class Nesting:
 class Lines:
     """A reader that counts lines, and refuses those that are too long, too many or nested too deeply.
 
-    Where the lines are not those of the file but made from it, `what` says what they stand for. With `rdf` they are
-    N-Triples or N-Quads, and triples in triples are counted. That is done with care only in a line with so many signs
-    of them that they could be too deep: most files have none.
+    Where lines are made from the file, `what` is their name in messages. `rdf` lines are N-Triples or N-Quads, whose
+    nested triples are counted; a line is parsed for that only if it has enough nesting signs to be too deep.
     """
 
     def __init__(self, path: Path, read_on: Callable[[int], bytes], what: str = "line", *, rdf: bool = False) -> None:

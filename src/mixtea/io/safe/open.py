@@ -112,8 +112,8 @@ def open_error(path: Path, error: OSError | ValueError) -> UnreadableError:
 class LimitedReader(io.RawIOBase):
     """The unpacked bytes of a file, as long as they are not too many.
 
-    Of a packed file as much is unpacked at once as every file may hold, so that one which holds far more is refused
-    before anything is made of its beginning.
+    A packed file is unpacked in blocks of the size that every file may have, so that one which is far larger is refused
+    before any of it is used.
     """
 
     def __init__(self, path: Path, raw: IO[bytes], kind: str) -> None:

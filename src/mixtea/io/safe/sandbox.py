@@ -33,7 +33,7 @@ WRITE_AGAIN = "Write the file again, or give it the ending of its format."
 class Process:
     """A parser in a process of its own: use as a context, read `out`, then call `result`.
 
-    It gets `file` on standard input: as it is if it is a file of the system, else what can be read from it.
+    Its standard input is `file` itself if that is a file of the system, else what can be read from it.
     """
 
     def __init__(self, path: Path, script: str, kind: str, wanted: dict[str, Any], libraries: Iterable[Path]) -> None:
@@ -80,7 +80,7 @@ class Process:
     def _feed(self, file: Any) -> None:
         """Feed the file; its errors are kept for the reading thread."""
         pipe: Any = self.child.stdin
-        with suppress(BrokenPipeError), pipe:  # if the process has ended, its exit code tells why
+        with suppress(BrokenPipeError), pipe:  # if the process has ended, its exit code explains it
             try:
                 while block := file.read(BLOCK):
                     self.n_fed += len(block)

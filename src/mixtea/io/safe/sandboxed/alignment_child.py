@@ -23,7 +23,7 @@ ENDS = ("entity1", "entity2")
 TEXTS = ("relation", "measure")
 NOTES = ("source_ids", "target_ids")  # elements with the namespaces of plain ids
 NAMES = ("resource", "about")  # attributes that name an entity
-EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements that say more than a name (EDOAL)
+EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements of complex alignments (EDOAL)
 MAX_TEXT = 1000  # characters of a relation or a measure
 
 

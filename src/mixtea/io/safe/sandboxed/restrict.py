@@ -70,7 +70,7 @@ def run(work: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
         found, code = work(json.loads(sys.argv[-1])), 0
     except WrongError as error:
         found, code = error.about, FILE_ERROR
-    except BrokenPipeError:  # the other process wants no more
+    except BrokenPipeError:  # the parent reads no more
         return 0
     sys.stderr.write("\n" + json.dumps(found))  # in a line of its own, whatever a library has written before
     sys.stderr.flush()

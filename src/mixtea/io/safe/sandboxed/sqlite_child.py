@@ -13,7 +13,7 @@ from .table_child import MAX_SHOWN, ONE_SELECT, ArrowWriter, choose_columns, run
 
 PAGE, COUNT, VALID_FOR, CHANGED = slice(16, 18), slice(28, 32), slice(92, 96), slice(24, 28)  # bytes of the header
 HEADER = 100  # bytes
-JOURNALS = slice(18, 20)  # bytes that say whether there is a log beside the file, which none in memory has
+JOURNALS = slice(18, 20)  # bytes: whether a log is beside the file; none in memory has one
 MAX_TABLES_SHOWN = 20  # shown
 PRAGMAS = ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON", "mmap_size = 0", "temp_store = MEMORY")
 READ_ACTIONS = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE)

@@ -23,7 +23,7 @@ MAX_SHOWN = 100  # characters of a name shown
 ENTITY_SHARE = 10  # a tenth of the growth that is allowed: they hold namespaces, and come with other text
 COLUMNS = 10_000  # fewer that are allowed do not lessen the work that attributes and namespaces may make
 STEPS, STEPS_PER_BYTE = 50_000, 0.01  # of this work for each column: with the default a second, and far more than usual
-BYTES_AFTER_ERROR = 4096  # bytes after a mistake that the parser still gets, to say in its own words what is wrong
+BYTES_AFTER_ERROR = 4096  # bytes after an error that the parser gets, for its own message
 
 
 class XmlScan:
