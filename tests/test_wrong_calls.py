@@ -44,9 +44,9 @@ LOADING = {
         "names_target is a path, not .* DataFrame",
     ),
     "vectors in memory": (OWN | dict(vectors_source=np.zeros((5, 2))), "vectors_source is a path, not .* ndarray"),
-    "reading as a dictionary": (
+    "a filter as a dictionary": (
         OWN | dict(graph_filter={"keep_types": ["x"]}),
-        "reading is an object of type dict",
+        "graph_filter is an object of type dict",
     ),
     "limits as a dictionary": (
         OWN | dict(limits={"max_rows": 1}),

@@ -69,7 +69,7 @@ def test_cells_that_are_no_rdf_are_links(name, tmp_path):
         [] if "." in name and name != "a.txt" else ["read as Alignment, by its content; the ending .rdf would name it"]
     )
     assert cells == "1 cell is left out, not stating that two are the same (1 of the relation <)"
-    assert measures.startswith("1 of 2 links has a confidence below 1, the least 0.25: all count alike")
+    assert measures.startswith("1 of 2 links has a confidence below 1, the least 0.25: all have the same weight")
     assert turned == "1 link turned round, to go from source to target"
 
 

@@ -66,7 +66,7 @@ def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):
         ('[{"source": "a", "goal": "A"}]', "no source and target"),
         ('[{"source": 1, "target": "A"}]', "no source and target"),
         ('[{"source": "a", "target": "\\ud800"}]', r"line 1: half a character in source or target: 'a \ud800'"),
-        ('[{"source": ' + "[" * 100_000, "nesting beyond sense"),
+        ('[{"source": ' + "[" * 100_000, "nesting out of range"),
         ('[{"source": ' + "1" * 5000 + "}]", "a number or nesting out of range"),
     ],
 )

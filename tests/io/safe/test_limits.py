@@ -61,7 +61,7 @@ def test_limits_hold_in_a_block_and_in_processes_started_there(monkeypatch):
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     with use_limits(Limits(max_rows=5)), use_limits(None):
         assert current_limits().max_rows == 5
-    program = "from mixtea.io.safe.limits import in_force; print(in_force().max_rows)"
+    program = "from mixtea.io.safe.limits import current_limits; print(current_limits().max_rows)"
     with also_in_new_processes(Limits(max_rows=7)):
         assert current_limits().max_rows == 7
         assert run([sys.executable, "-c", program]).stdout == "7\n"
