@@ -68,7 +68,7 @@ WRONG = {
     "several ends": ('{"head": "a", "relation": "r", "tail": ["b", "c"]}', "line 1: several values in a triple, in"),
     "no end": ('{"head": "a", "relation": "r", "tail": null}', "line 1: column 3 is empty"),
     "links": ('{"source": "a", "target": "b"}', "2 columns 'source, target'. It needs 3"),
-    "edges": ('{"source": "a", "target": "b", "weight": 1}', "no column says by which relation"),
+    "edges": ('{"source": "a", "target": "b", "weight": 1}', "no column gives the relation"),
     "two of a name": ('{"id": 1, "x y": 1, "x_y": 2}', "two columns named x y"),
     "bytes": (b'{"id": 1, "n": "\xff"}\n{"id": 2, "n": "x"}', "line 1: byte ff is not UTF-8"),
 }  # fmt: skip
