@@ -17,7 +17,7 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.graph.terms import kinds_of
 from mixtea.io.columns.hints import Hints, column_hints
-from mixtea.io.columns.rows import RowTable, table_graphs
+from mixtea.io.columns.rows import RowTable, convert_tables
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.registry import read_graph_data
 from mixtea.io.formats.tsv import read_table
@@ -125,7 +125,9 @@ def read_graph(
             read.append(_read(path, problems))
     parts, files = [], []
     with collect_unreadable(problems):
-        of_tables = iter(table_graphs([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems))
+        of_tables = iter(
+            convert_tables([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems)
+        )
         for one, path, kind in read:
             part, columns, notes = next(of_tables) if isinstance(one, RowTable) else (one, (), ())
             parts.append(part)

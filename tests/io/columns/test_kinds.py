@@ -13,7 +13,7 @@ import pytest
 from mixtea.errors import Problems
 from mixtea.io.columns.cells import items_of
 from mixtea.io.columns.kinds import COLUMN_KINDS, ColumnStats, column_kind
-from mixtea.io.columns.rows import RowTable, table_graphs
+from mixtea.io.columns.rows import RowTable, convert_tables
 from mixtea.io.formats.cell_values import Column, value_column
 from mixtea.io.formats.tsv import object_array
 
@@ -38,7 +38,7 @@ def taken_as(tables, names):
     found = {}
     groups = [sorted(group & {*names}) for group in TOGETHER if group & {*names}]
     for group in [*groups, *([name] for name in names if not any(name in one for one in groups))]:
-        read = table_graphs([row_table(name, tables.table(name)) for name in group], {}, Problems())
+        read = convert_tables([row_table(name, tables.table(name)) for name in group], {}, Problems())
         found |= {
             (name, column.name): column for name, (_, columns, _) in zip(group, read, strict=True) for column in columns
         }
@@ -102,7 +102,7 @@ def test_kind_of_a_column(what):
 def test_of_columns_that_are_not_called_names_one_is_the_name():
     rows = [f"{one} {other}" for one in ("Red", "Blue", "Green") for other in ("Castle", "Harbour", "Garden", "Bridge")]
     frame = pd.DataFrame({"id": range(12), "what": rows, "remark": [f"near the {row} of old" for row in rows]})
-    ((_, columns, _),) = table_graphs([row_table("t", frame)], {}, Problems())
+    ((_, columns, _),) = convert_tables([row_table("t", frame)], {}, Problems())
     assert {column.name: column.kind for column in columns} == {"id": "id", "what": "name", "remark": "text"}
 
 

@@ -112,7 +112,7 @@ class _Read:
         return self.hints.get(column.name, ColumnHint())
 
 
-def table_graphs(
+def convert_tables(
     tables: Sequence[RowTable], hints: Hints, problems: Problems
 ) -> list[tuple[Part, tuple[ColumnRead, ...], tuple[str, ...]]]:
     """Return the graph data, the column summaries and the notes of each table.

@@ -71,7 +71,7 @@ class InMemory:
             raise DataError(f"{self.path}: links are pairs of ids, not a graph. Give list(graph.edges()).")
         thing = _with_confidences(self.thing) if self.kind == ROWS else self.thing
         table = as_table(thing, self.path, LINK_HEADERS, problems)
-        return LinkTable(table.path, table.columns, table.lines, confidences=_measures(thing, table.lines))
+        return LinkTable(table.path, table.columns, table.lines, confidences=_confidences(thing, table.lines))
 
 
 Input = Path | InMemory
@@ -134,7 +134,7 @@ def _is_measure(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _measures(thing: Any, lines: np.ndarray) -> np.ndarray | None:
+def _confidences(thing: Any, lines: np.ndarray) -> np.ndarray | None:
     """Return the confidences of the rows `lines` (from 1), if a data frame has such a column."""
     if not isinstance(thing, pd.DataFrame):
         return None
