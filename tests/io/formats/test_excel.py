@@ -99,7 +99,7 @@ def test_links_whose_header_is_not_known_and_how_sure_they_are(tmp_path):
         load_task(**graphs, links=tmp_path / "e.xlsx")
     task = load_task(**graphs, links=tmp_path / "m.xlsx")
     (warning,) = task.warnings
-    assert warning.startswith(f"{tmp_path / 'm.xlsx'}: 1 of 2 links has a confidence below 1, the least 0.5: all count")
+    assert warning.startswith(f"{tmp_path / 'm.xlsx'}: 1 of 2 links has a confidence below 1, the least 0.5: all have")
 
 
 def test_names_of_entities_come_from_a_sheet_too(tmp_path):
