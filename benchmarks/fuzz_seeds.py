@@ -23,16 +23,18 @@ from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
-from mixtea.io.endings import RDF_ENDINGS
+from mixtea.io.formats.rdf_links import read_rdf_links
+from mixtea.io.formats.registry import FORMATS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
 from mixtea.io.name_files import NameFiles
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.synonyms import Synonyms
 
+RDF_ENDINGS = {end for row in FORMATS.values() if row.read_links is read_rdf_links for end in row.endings}
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways
 E = "http://e.org/"
 SAME = "http://www.w3.org/2002/07/owl#sameAs"
@@ -171,7 +173,7 @@ class Format:
 
 
 def graph(path: Path) -> None:
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     read = read_graph(path, problems)
     problems.raise_if_any()
     compare(read)
@@ -192,7 +194,7 @@ def vectors(name: str) -> Callable[[Path], None]:
 
 
 def links(path: Path) -> None:
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     source, target = (_side(base, labels) for base, labels in ((E, "abcd"), ("http://t.org/", "ABCD")))
     read_links(path, "train", source, target, problems)  # that they fit together is checked for folders
     problems.raise_if_any()
@@ -209,15 +211,15 @@ def dictionary(path: Path) -> None:
 
 def synonyms(path: Path) -> None:
     """Groups of names, which the names of a graph are put into the first of."""
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     groups, _ = read_synonyms([path], problems)
     problems.raise_if_any()
     Synonyms(groups).count(_side(E, "abcd"))
 
 
 def _named(files: NameFiles) -> None:
-    problems = Problems(in_force().max_problems)
-    source, target, _ = files.added(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
+    problems = Problems(current_limits().max_problems)
+    source, target, _ = files.add_labels(_side(E, "abcd"), _side("http://t.org/", "ABCD"), problems)
     problems.raise_if_any()
     compare(source, target)
 

@@ -21,7 +21,7 @@ ON_USE = {("decide/mapping.py", "mixtea.export.formats")}  # a mapping can be to
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
     "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "openea", "options",
-    "selection", "summary", "synonym_files", "vectors",
+    "summary", "synonym_files", "vectors",
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import torch
 
-from mixtea import Candidates, Limits, Mapping, MixTEA, MixTEAError, NotFittedError, Reading, load_task, train
+from mixtea import Candidates, GraphFilter, Limits, Mapping, MixTEA, MixTEAError, NotFittedError, load_task, train
 
 QUICK = dict(preset="paper", max_epochs=1, device="cpu")
 ROWS = [("a", "r", "b"), ("b", "r", "c"), ("c", "s", "d"), ("a", "s", "d"), ("d", "r", "e")]
@@ -44,9 +44,9 @@ LOADING = {
         "names_target is a path, not .* DataFrame",
     ),
     "vectors in memory": (OWN | dict(vectors_source=np.zeros((5, 2))), "vectors_source is a path, not .* ndarray"),
-    "reading as a dictionary": (
-        OWN | dict(reading={"keep_types": ["x"]}),
-        "reading is an object of type dict",
+    "a filter as a dictionary": (
+        OWN | dict(graph_filter={"keep_types": ["x"]}),
+        "graph_filter is an object of type dict",
     ),
     "limits as a dictionary": (
         OWN | dict(limits={"max_rows": 1}),
@@ -157,4 +157,6 @@ def test_the_public_names_are_what_they_say():
     for name in mixtea.__all__:
         assert getattr(mixtea, name).__doc__ and name in dir(mixtea)
     assert (mixtea.Mapping, mixtea.Candidates) == (Mapping, Candidates)
-    assert load_task(**OWN, reading=Reading(languages="de"), limits=Limits(max_rows=100)).name == "source-target"
+    assert (
+        load_task(**OWN, graph_filter=GraphFilter(languages="de"), limits=Limits(max_rows=100)).name == "source-target"
+    )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mixtea.example import load_example
     from mixtea.export.splits import split_links
     from mixtea.graph.task import Task
-    from mixtea.io.filter import Reading
+    from mixtea.io.filter import GraphFilter
     from mixtea.io.load import load_task
     from mixtea.io.load_graph import load_graph
     from mixtea.io.safe.limits import Limits
@@ -44,12 +44,12 @@ __all__ = [
     "ConfigError",
     "DataError",
     "Evaluation",
+    "GraphFilter",
     "Limits",
     "Mapping",
     "MixTEA",
     "MixTEAError",
     "NotFittedError",
-    "Reading",
     "RunError",
     "Task",
     "evaluate",
@@ -64,7 +64,7 @@ __all__ = [
 _ROOMS = {
     "mixtea.aligner": ["MixTEA"],
     "mixtea.config": ["Config"],
-    "mixtea.io.filter": ["Reading"],
+    "mixtea.io.filter": ["GraphFilter"],
     "mixtea.io.safe.limits": ["Limits"],
     "mixtea.graph.task": ["Task"],
     "mixtea.io.load": ["load_task"],

@@ -1,4 +1,4 @@
-"""Settings from a file: TOML, or the config.json of a run."""
+"""Read settings from a TOML file, or from the config.json of a run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 
-LONGEST, LONGEST_MESSAGE = 1 << 14, 2000  # bytes, characters
+MAX_BYTES, MAX_MESSAGE = 1 << 14, 2000  # bytes, characters
 
 
 def read_settings(path: Path) -> dict[str, Any]:
-    """Settings from a TOML file of `field = value` lines, or from a run's config.json, checked one by one."""
+    """Read settings from TOML lines `field = value`, or from a run's config.json, and check them one by one."""
     kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
     try:
-        with opened(path) as file:
-            data = file.read(LONGEST + 1)
-        if len(data) > LONGEST:
-            raise ConfigError(f"more than {LONGEST:,} bytes, which no settings need. Name another file.")
+        with open_input(path) as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise ConfigError(f"more than {MAX_BYTES:,} bytes, which no settings need. Name another file.")
         text = data.decode("utf-8")
         settings = json.loads(text) if kind == "JSON" else tomllib.loads(text)
         if not isinstance(settings, dict):
@@ -33,8 +33,8 @@ def read_settings(path: Path) -> dict[str, Any]:
         what, todo = error.problem.what.removeprefix("cannot be read "), error.problem.todo
         raise ConfigError(f"{path}: cannot be read ({what.strip('()')}). {todo}") from None
     except ConfigError as error:
-        raise ConfigError(f"{path}: {str(error)[:LONGEST_MESSAGE]}") from None
+        raise ConfigError(f"{path}: {str(error)[:MAX_MESSAGE]}") from None
     except RecursionError:
         raise ConfigError(f"{path}: not valid {kind}: nested too deeply, which no settings are.") from None
     except (ValueError, TypeError) as error:
-        raise ConfigError(f"{path}: not valid {kind}: {str(error)[:LONGEST_MESSAGE]}.") from None
+        raise ConfigError(f"{path}: not valid {kind}: {str(error)[:MAX_MESSAGE]}.") from None

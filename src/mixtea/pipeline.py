@@ -30,9 +30,10 @@ from mixtea.errors import (
 )
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
-from mixtea.io.naming import names_doubt, names_line
+from mixtea.io.checks import task_warnings
+from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.io.summary import doubts, synonym_counts, synonyms_line
+from mixtea.io.summary import synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
 from mixtea.progress import ProgressOption, SilentProgress, doing, listening
 from mixtea.runs.checkpoints import Checkpoints
@@ -316,7 +317,7 @@ class TrainingRun:
         for line in (columns := columns_by_voters(self.start.task, voters)):
             self.watch.says(line)
         sides = (("source", self.start.task.source), ("target", self.start.task.target))
-        named = [f"{side} by {names}" for side, graph in sides if (names := names_line(graph))]
+        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
         if named and not columns:
             self.watch.says(f"names: {'; '.join(named)}")
         if synonyms := synonyms_line(synonym_counts(self.start.task)):
@@ -324,7 +325,7 @@ class TrainingRun:
         self.watch.says(voters_line(voters))
         if not has_structure(self.start.task):
             self.watch.says(no_structure_line(voters))
-        for doubt in doubts(self.start.task):
+        for doubt in task_warnings(self.start.task):
             self.watch.warns(doubt)
 
     def _fit(
@@ -460,7 +461,7 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     from mixtea.council.summary import misleading_lines
 
     found = [] if mapping.n_links else [NO_LINKS_WARNING]
-    doubt = names_doubt(aligner.task_.source, aligner.task_.target)
+    doubt = name_warning(aligner.task_.source, aligner.task_.target)
     found += [
         *([doubt] if doubt else []),
         *mapping.warnings(),

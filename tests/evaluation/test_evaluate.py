@@ -263,7 +263,7 @@ def test_graphs_may_be_those_of_a_task():
         ([], "not 0"),
         (["a.tsv", "b.tsv"], "A mapping is one file or object .*, not 2"),
         (FRAME[["source"]], "1 column 'source'"),
-        ([(0.5, "A")], "row 1: source is no id but float"),
+        ([(0.5, "A")], "row 1: source is not an id but float"),
         ([("a", "A", "r")], "3 fields"),
     ],
 )

@@ -16,7 +16,7 @@ from mixtea.export.quoting import csv_text
 from mixtea.export.splits import split_file
 from mixtea.io.formats.sssom import read_sssom
 from mixtea.io.links.read import read_link_table
-from mixtea.io.links.split import deal
+from mixtea.io.links.split import assign_splits
 
 THIRDS = {"train": 0.4, "valid": 0.2, "test": 0.4}
 LINKS = [(f"s{i}", f"t{i}") for i in range(10)]
@@ -47,19 +47,19 @@ def test_every_link_is_in_one_file_and_the_seed_decides_which(tmp_path):
 def test_links_that_share_an_entity_stay_together():
     source, target = np.array(list("aabccdefgh")), np.array(list("ABBCDEFGHI"))  # a-A, a-B, b-B are one
     for seed in range(20):
-        part = deal(source, target, {"train": 0.5, "test": 0.5}, seed)
+        part = assign_splits(source, target, {"train": 0.5, "test": 0.5}, seed)
         assert len({*part[:3]}) == 1 and len({*part[3:5]}) == 1
         assert 3 <= (part == "train").sum() <= 7
-    assert deal(source[:0], target[:0], {"train": 1.0}).tolist() == []
+    assert assign_splits(source[:0], target[:0], {"train": 1.0}).tolist() == []
 
 
 def test_shares_come_to_one_and_each_gets_a_link():
     some = np.array(["a"])
     for shares, said in (({"train": 0.5, "test": 0.4}, "0.5 [+] 0.4 is 0.9"), ({"train": 2.0}, "a share from 0 to 1")):
         with pytest.raises(ConfigError, match=said):
-            deal(some, some, shares)
+            assign_splits(some, some, shares)
     with pytest.raises(DataError, match="too few for train links"):
-        deal(some, some, {"train": 0.4, "test": 0.6})
+        assign_splits(some, some, {"train": 0.4, "test": 0.6})
 
 
 def test_sssom_keeps_its_head_and_all_columns_and_rejected_pairs_train(tmp_path):
@@ -67,7 +67,7 @@ def test_sssom_keeps_its_head_and_all_columns_and_rejected_pairs_train(tmp_path)
     parts, _ = split_file(tmp_path / "l.sssom.tsv", tmp_path / "out", THIRDS)
     assert {name: part.n_links for name, part in parts.items()} == {"train": 4, "valid": 2, "test": 4}
     tables = {name: read_sssom(part.path, Problems()) for name, part in parts.items()}
-    assert sorted(full for table in tables.values() for full in table.in_full[0][~table.rejected]) == sorted(
+    assert sorted(full for table in tables.values() for full in table.full_ids[0][~table.rejected]) == sorted(
         f"http://a/{s}" for s, _ in LINKS
     )
     assert tables["train"].rejected.sum() == 1 and not tables["test"].rejected.any()

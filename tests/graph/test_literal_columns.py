@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import write
 
-from mixtea import DataError, Reading, load_task
+from mixtea import DataError, GraphFilter, load_task
 
 PEOPLE = """subject,predicate,object
 Q1,name,Ada Lovelace
@@ -35,7 +35,7 @@ def test_objects_that_look_like_values_are_told_with_the_way_out(tmp_path):
 
 
 def test_literals_are_values_and_names_are_labels(tmp_path):
-    task = task_of(tmp_path, reading=Reading(literals=("name", "born", "about")))
+    task = task_of(tmp_path, graph_filter=GraphFilter(literals=("name", "born", "about")))
     assert task.source.ids.tolist() == ["Q1", "Q2", "Q3"] and task.source.relations.tolist() == ["knows"]
     assert task.source.label(0) == "Ada Lovelace" and ("born", "1815-12-10", "", "") in task.source.attributes_of(0)
     assert task.warnings == ()
@@ -62,6 +62,8 @@ def test_entities_that_are_written_as_others_are_no_values(tmp_path, graph):
 
 
 def test_a_predicate_that_is_not_there_is_told_and_folders_are_whole(tmp_path):
-    assert "--literals age: neither graph has it" in task_of(tmp_path, reading=Reading(literals="age")).warnings
+    assert (
+        "--literals age: neither graph has it" in task_of(tmp_path, graph_filter=GraphFilter(literals="age")).warnings
+    )
     with pytest.raises(DataError, match="A benchmark folder is read as a whole"):
-        load_task(tmp_path, reading=Reading(literals="age"))
+        load_task(tmp_path, graph_filter=GraphFilter(literals="age"))

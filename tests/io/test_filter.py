@@ -7,8 +7,7 @@ from conftest import write
 from small_files import E, graph_of, shown, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.filter import Reading
-from mixtea.io.selection import Selection
+from mixtea.io.filter import AppliedFilter, GraphFilter
 
 TTL = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :ann a :Person ; :knows :bob ; :lives :rome ; rdfs:label "Ann" .
@@ -21,7 +20,7 @@ TTL = f"""@prefix : <{E}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#
 
 def kept(tmp_path, **options):
     """The graph that is left, in short."""
-    graph = graph_of(tmp_path, {"g.ttl": TTL}, selection=Selection(Reading(**options)))
+    graph = graph_of(tmp_path, {"g.ttl": TTL}, graph_filter=AppliedFilter(GraphFilter(**options)))
     short = [" ".join(graph.shorten(word).rpartition(":")[2] for word in triple) for triple in triples_of(graph)]
     return [graph.shorten(label).rpartition(":")[2] for label in graph.ids], short, graph
 
@@ -70,7 +69,7 @@ def test_namespaces(word, tmp_path):
 def task_of(tmp_path, links, target="A\tr\tB\nB\tr\tC\n", **options):
     write(tmp_path, {"s.ttl": TTL, "t.tsv": target, "l.tsv": links})
     own = dict(source=tmp_path / "s.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.tsv")
-    return load_task(**own, reading=Reading(**options))
+    return load_task(**own, graph_filter=GraphFilter(**options))
 
 
 def test_links_of_what_is_left_out_are_left_out_with_a_warning(tmp_path):
@@ -125,7 +124,7 @@ rdfs:label a owl:AnnotationProperty .
 
 
 def ontology(tmp_path, **options):
-    graph = graph_of(tmp_path, {"o.ttl": ONTOLOGY}, selection=Selection(Reading(**options)))
+    graph = graph_of(tmp_path, {"o.ttl": ONTOLOGY}, graph_filter=AppliedFilter(GraphFilter(**options)))
     return graph, [str(name).removeprefix(E) for name in graph.ids]
 
 
@@ -166,10 +165,10 @@ def test_kinds_of_entities(kinds, left, tmp_path):
 
 def test_kinds_that_are_unknown_or_that_nobody_tells(tmp_path):
     with pytest.raises(DataError, match=r"entities is 'things'.*Choose some of classes, properties, individuals"):
-        Reading(entities="classes,things")
+        GraphFilter(entities="classes,things")
     write(tmp_path, {"o.ttl": ONTOLOGY, "t.tsv": "A\tr\tB\n", "l.tsv": f"{E}Dog\tA\n"})
     own = dict(source=tmp_path / "o.ttl", target=tmp_path / "t.tsv", links=tmp_path / "l.tsv")
-    task = load_task(**own, reading=Reading(entities="classes"), attributes=False)
+    task = load_task(**own, graph_filter=GraphFilter(entities="classes"), attributes=False)
     assert task.target.n_entities == 2 and "4 entities (4 classes), 1 relations" in repr(task)
     assert task.warnings[0].startswith(f"{tmp_path / 'o.ttl'}: it imports")
     assert task.warnings[1] == "--entities: one graph has no classes or properties and stays whole"

@@ -11,7 +11,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, Task, load_graph, load_task
 from mixtea.graph.task import MULTI_TARGET_SHARE
-from mixtea.io.filter import Reading
+from mixtea.io.filter import GraphFilter
 from mixtea.io.safe.limits import Limits
 from mixtea.io.summary import summary
 
@@ -208,7 +208,7 @@ def test_the_order_of_entities_does_not_follow_the_links(tmp_path):
         (dict(source="y", target="z", links="l", fold=2), "Folds belong"),
         (dict(source=[], target="z", links="l"), "Missing: source"),
         (dict(source="a.n3", target="z", links="l"), "Notation3 is not read"),
-        (dict(folder="x", reading=Reading(keep_types=["dbo:Person"])), "read as a whole"),
+        (dict(folder="x", graph_filter=GraphFilter(keep_types=["dbo:Person"])), "read as a whole"),
     ],
 )
 def test_wrong_calls(call, message):
@@ -318,7 +318,10 @@ def test_a_graph_that_was_loaded_is_the_same_as_its_file(tmp_path):
     [
         (lambda graph: load_graph(None), "load_graph needs a graph"),
         (lambda graph: load_graph([graph, "more.tsv"]), "read already"),
-        (lambda graph: load_task(source=graph, target=graph, reading=Reading(literals=("in",))), "read already"),
+        (
+            lambda graph: load_task(source=graph, target=graph, graph_filter=GraphFilter(literals=("in",))),
+            "read already",
+        ),
         (lambda graph: load_task(source=graph, target=graph, columns={"in": "ignore"}), "read already"),
         (lambda graph: load_task(source=graph, target=graph, links=graph), "links are pairs of ids, not a graph"),
         (lambda graph: load_graph("no/such.tsv"), "no such file"),

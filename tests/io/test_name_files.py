@@ -11,7 +11,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
 from mixtea.graph.labels import TRANSLATION_RANK
-from mixtea.io.filter import Reading
+from mixtea.io.filter import GraphFilter
 from mixtea.io.safe.limits import Limits
 from mixtea.text.names import entity_names
 
@@ -139,16 +139,16 @@ def test_long_and_blank_texts(own):
 
 
 def test_names_of_entities_that_are_left_out_are_no_problem(own):
-    less, links = Reading(drop_predicates=["r"]), {"links": "c\tC\nd\tD\n"}
-    assert labels(own({"names_source": "a\tAlpha\n"} | links, reading=less).source) == {"a": ["Alpha"]}
-    task = own({"names_source": "b\tBeta\n"} | links, reading=less)
+    less, links = GraphFilter(drop_predicates=["r"]), {"links": "c\tC\nd\tD\n"}
+    assert labels(own({"names_source": "a\tAlpha\n"} | links, graph_filter=less).source) == {"a": ["Alpha"]}
+    task = own({"names_source": "b\tBeta\n"} | links, graph_filter=less)
     assert labels(task.source) == {} and task.warnings == ()
 
 
 def test_the_language_of_labels_is_asked_for(own, tmp_path):
     label = "<http://www.w3.org/2000/01/rdf-schema#label>"
     write(tmp_path, {"s.nt": f'<x:a> <x:r> <x:b> .\n<x:a> {label} "dog"@en .\n<x:a> {label} "Hund"@de .\n'})
-    options, links = dict(source=tmp_path / "s.nt", reading=Reading(languages=("de",))), "x:a\tA\n"
+    options, links = dict(source=tmp_path / "s.nt", graph_filter=GraphFilter(languages=("de",))), "x:a\tA\n"
     assert labels(own({"names_source": "x:a\tzzz\n", "links": links}, **options).source) == {
         "x:a": ["Hund", "zzz", "dog"]
     }

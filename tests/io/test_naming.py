@@ -8,7 +8,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
 from mixtea.graph.fingerprint import checksum
-from mixtea.io.naming import names_line, names_taken
+from mixtea.io.naming import name_coverage, name_coverage_line
 from mixtea.io.summary import summary
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task, check_vocabulary
@@ -37,7 +37,7 @@ def task_of(tmp_path, source, target=None, ending="csv", **options):
 
 
 def taken(graph):
-    return [one["predicate"] for one in names_taken(graph)]
+    return [one["predicate"] for one in name_coverage(graph)]
 
 
 def both(task):
@@ -291,7 +291,7 @@ def test_a_column_is_told_by_its_own_name(tmp_path):
     source = "id,Name,colour\n1,Ada,red\n2,Bea,blue\n"
     with pytest.raises(DataError, match=r"There are: 'Name', 'colour'"):
         task_of(tmp_path, source, name_column="nmae")
-    assert names_line(task_of(tmp_path, source).source) == "'Name' (100% filled, 100% distinct)"
+    assert name_coverage_line(task_of(tmp_path, source).source) == "'Name' (100% filled, 100% distinct)"
 
 
 def test_a_broken_file_is_told_before_a_column_that_is_not_there(tmp_path):
@@ -332,7 +332,7 @@ def test_the_summary_says_what_is_taken(tmp_path):
     task = task_of(tmp_path, FILMS)
     found = {"predicate": "title", "entities": 4, "share": 1.0, "distinct": 0.75}
     assert summary(task)["source"]["names"] == [found]
-    assert names_line(task.source) == "'title' (100% filled, 75% distinct)"
+    assert name_coverage_line(task.source) == "'title' (100% filled, 75% distinct)"
 
 
 def test_graphs_without_values(tmp_path):

@@ -13,8 +13,8 @@ from mixtea.errors import Problems
 from mixtea.io.formats.first_rows import is_header
 from mixtea.io.formats.registry import FORMATS
 from mixtea.io.head import Head
-from mixtea.io.separators import odd_separator, separators_of, shown
-from mixtea.io.sniff import kind_of
+from mixtea.io.separators import odd_separator, possible_separators, separator_name
+from mixtea.io.sniff import detect_format
 
 ROWS = [["id", "title", "note", "price"], ["0", "noah's ark, 3-8", "", "0.0"], ["1", "a/b (c) d_e@f", 'a "b"', "5"],
         ["2", "", "50 off; - 'x'", ""], ["3", "x", "y", "1.5"]]  # fmt: skip
@@ -44,7 +44,9 @@ def test_any_sign_that_divides_all_rows_is_found_and_said(sign, name, tmp_path):
     assert cells(graph) == want and found == ROWS
     usual = sign == "\t" and name != "g.csv"
     notes = [note for note in graph.files[0].notes if note.startswith("separated")]
-    assert notes == ([] if usual else [f"separated by {shown(sign)}"]) and kind_of(path) == ("TSV" if usual else "CSV")
+    assert notes == ([] if usual else [f"separated by {separator_name(sign)}"]) and detect_format(path) == (
+        "TSV" if usual else "CSV"
+    )
 
 
 LINKS = "D1{0}D2\n0{0}1\n2{0}0\n7{0}7\n"
@@ -55,7 +57,7 @@ def test_links_with_a_header_that_is_not_known(sign, tmp_path):
     path, problems = write(tmp_path, {"gt.csv": LINKS.format(sign)}) / "gt.csv", Problems()
     table = FORMATS["CSV"].read_links(path, "CSV", problems)
     assert [column.tolist() for column in table.columns] == [["D1", "0", "2", "7"], ["D2", "1", "0", "7"]]
-    assert is_header(table.columns) and table.warnings == (f"{path}: separated by {shown(sign)}",)
+    assert is_header(table.columns) and table.warnings == (f"{path}: separated by {separator_name(sign)}",)
     scores = evaluate(str(path), str(path)).scores
     assert (scores["links"], scores["right"], problems.found) == (3, 3, [])
 
@@ -71,7 +73,7 @@ def test_links_with_a_header_that_is_not_known(sign, tmp_path):
 )  # fmt: skip
 def test_nothing_else_wins_by_accident(text):
     head = Head(text.encode(), True)
-    assert odd_separator(head) is None and separators_of("CSV", head) == [",", ";", "\t", "|"]
+    assert odd_separator(head) is None and possible_separators("CSV", head) == [",", ";", "\t", "|"]
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from conftest import write
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.formats.registry import FORMATS
+from mixtea.io.formats.registry import FORMATS, format_row
+from mixtea.io.formats.typed_tables import TYPED_FORMATS
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.sniff import ALSO, LOOKS, kind_of, remark
+from mixtea.io.sniff import detect_format, format_warnings
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
 XML = f"""<?xml version="1.0"?>
@@ -60,8 +61,19 @@ def test_another_content_than_the_ending_says(name, content, tmp_path):
 def test_the_ending_counts_where_the_content_fits(tmp_path):
     for name, text in (("g.ttl", NT), ("g.trig", NT), ("g.nq", NT), ("g.trig", TTL), ("g.csv", TSV), ("g.ttl", "")):
         write(tmp_path, {name: text})
-        assert remark(tmp_path / name, kind_of(tmp_path / name)) == []
-    assert set(LOOKS) | set(ALSO) == set(FORMATS)
+        assert format_warnings(tmp_path / name, detect_format(tmp_path / name)) == []
+
+
+def test_every_format_has_what_its_row_needs():
+    """A new format is a row: it has a way to be recognised and an ending to be suggested, and typed tables a reader."""
+    assert all(row.recognise or row.recognise_named for row in FORMATS.values())
+    assert all(row.suggested_ending or row.endings for row in FORMATS.values())
+    endings = [ending for row in FORMATS.values() for ending in row.endings]
+    assert len(endings) == len(set(endings))
+    typed = FORMATS["Parquet"].read_graph
+    assert {name for name, row in FORMATS.items() if row.read_graph is typed} == set(TYPED_FORMATS)
+    with pytest.raises(DataError, match="HDT is not a known format"):
+        format_row("HDT")
 
 
 HOSTILE = {
@@ -76,7 +88,7 @@ def test_no_beginning_takes_long(kind, tmp_path):
     """Looking for what never ends would take minutes here, were it done twice for each sign."""
     path = write(tmp_path, {"g": HOSTILE[kind]}) / "g"
     try:
-        assert kind_of(path) in FORMATS
+        assert detect_format(path) in FORMATS
     except UnreadableError as error:
         assert error.problem.todo
 
@@ -125,7 +137,7 @@ def test_rows_of_another_relation_are_left_out(name, tmp_path):
     task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / name)
     assert len(task.train) + len(task.valid) == 2
     assert task.warnings == (
-        f"{tmp_path / name}: 1 row is left out, not saying that two are the same (1 of the relation <)",
+        f"{tmp_path / name}: 1 row is left out, not stating that two are the same (1 of the relation <)",
     )
 
 
@@ -152,7 +164,7 @@ def test_a_header_in_tab_separated_triples(tmp_path):
 def test_what_is_not_read_is_named(name, text, what, tmp_path):
     write(tmp_path, {name: text})
     with pytest.raises(UnreadableError, match=what):
-        kind_of(tmp_path / name)
+        detect_format(tmp_path / name)
 
 
 def test_xml_of_another_kind_is_named(tmp_path):

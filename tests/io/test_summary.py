@@ -8,7 +8,8 @@ from conftest import LINKS, SOURCE, TARGET, write
 from small_files import E
 
 from mixtea import load_task
-from mixtea.io.summary import doubts, summary
+from mixtea.io.checks import task_warnings
+from mixtea.io.summary import summary
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task
 
@@ -36,25 +37,25 @@ def test_the_summary_of_a_graph(tmp_path):
 
 def test_a_graph_of_literals_only(tmp_path):
     """Names and values decide there: what hurts structure hurts nobody."""
-    assert doubts(task_of(tmp_path, f"<{E}a> <{E}size> 3 . <{E}b> <{E}size> 4 .")) == []
+    assert task_warnings(task_of(tmp_path, f"<{E}a> <{E}size> 3 . <{E}b> <{E}size> 4 .")) == []
 
 
 def test_links_that_teach_little(tmp_path):
-    found = doubts(task_of(tmp_path, links=f"{E}a\tA\n{E}lonely\tB\n{E}a\tC\n"))
+    found = task_warnings(task_of(tmp_path, links=f"{E}a\tA\n{E}lonely\tB\n{E}a\tC\n"))
     assert "1 of 3 links go to a source entity without a relation triple" in found
 
 
 def test_labels_that_differ_by_spaces(tmp_path):
-    found = doubts(task_of(tmp_path, target=TARGET + "A \tr\t B\n Z\tr \tB\n"))
+    found = task_warnings(task_of(tmp_path, target=TARGET + "A \tr\t B\n Z\tr \tB\n"))
     assert "2 target entities differ from others by spaces alone, such as 'A '" in found
     assert "1 target relations differ from others by spaces alone, such as 'r '" in found
-    assert not any("spaces" in doubt for doubt in doubts(task_of(tmp_path, target=TARGET + " Z\tr\tB\n")))
+    assert not any("spaces" in doubt for doubt in task_warnings(task_of(tmp_path, target=TARGET + " Z\tr\tB\n")))
 
 
 def test_a_long_label_is_cut_in_a_warning(tmp_path):
     long = "x" * 10**5
     (found,) = (
-        doubt for doubt in doubts(task_of(tmp_path, target=f"{TARGET}{long}\tr\t{long} \n")) if "spaces" in doubt
+        doubt for doubt in task_warnings(task_of(tmp_path, target=f"{TARGET}{long}\tr\t{long} \n")) if "spaces" in doubt
     )
     assert found.endswith("x...'") and len(found) < 200
 
@@ -93,7 +94,7 @@ def test_prefixes_survive_in_a_run(tmp_path):
 def test_a_task_without_doubts_about_its_graphs(tmp_path):
     write(tmp_path, {"s": SOURCE, "t": TARGET, "l": LINKS})
     task = load_task(source=tmp_path / "s", target=tmp_path / "t", links=tmp_path / "l")
-    assert [doubt.split(":")[0] for doubt in doubts(task)] == [
+    assert [doubt.split(":")[0] for doubt in task_warnings(task)] == [
         "only 4 train links",
         "only 1 valid links",
     ]

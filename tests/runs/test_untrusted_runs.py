@@ -423,18 +423,18 @@ def test_hostile_runs_are_refused_by_name(kind, run, mixtea):
 
 def test_files_that_take_little_room_but_have_no_holes_are_read(tmp_path, monkeypatch):
     """As where the file system packs them, or writes them later, or knows nothing."""
-    (path := tmp_path / "zeros").write_bytes(bytes(holes_of.HOLES_FROM))
+    (path := tmp_path / "zeros").write_bytes(bytes(holes_of.MIN_SPARSE_BYTES))
     run_files.check_plain(path)
     monkeypatch.setattr(holes_of, "_on_disk", lambda found: 0)
     run_files.check_plain(path)
-    holes(holes_of.HOLES_FROM - 1)(path)
+    holes(holes_of.MIN_SPARSE_BYTES - 1)(path)
     run_files.check_plain(path)
-    holes(holes_of.HOLES_FROM)(path)
+    holes(holes_of.MIN_SPARSE_BYTES)(path)
     with pytest.raises(RunError, match="zeros: 4,194,304 bytes, nearly all of them holes"):
         run_files.check_plain(path)
-    holes(holes_of.HOLES_FROM, bytes(holes_of.HOLES_FROM // holes_of.FILLED))(path)
+    holes(holes_of.MIN_SPARSE_BYTES, bytes(holes_of.MIN_SPARSE_BYTES // holes_of.MAX_HOLES))(path)
     run_files.check_plain(path)
-    holes(holes_of.HOLES_FROM)(path)
+    holes(holes_of.MIN_SPARSE_BYTES)(path)
     monkeypatch.setattr(os, "lseek", refuses_to_say)
     run_files.check_plain(path)
 

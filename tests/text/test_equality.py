@@ -10,7 +10,7 @@ from conftest import make_graph
 
 from mixtea import Task
 from mixtea.graph.labels import Labels
-from mixtea.io.summary import doubts
+from mixtea.io.checks import task_warnings
 from mixtea.text.equality import equal_names, linked_by_name
 
 
@@ -42,7 +42,7 @@ def task():
 
 
 def test_without_links_the_names_are_what_there_is(task):
-    found = doubts(replace(task, train=task.valid, links_from="names"))
+    found = task_warnings(replace(task, train=task.valid, links_from="names"))
     assert found[-1] == "no links are read: 3 pairs of equal names are what learning can begin with"
     assert not any("train links" in doubt for doubt in found)
 

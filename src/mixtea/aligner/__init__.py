@@ -38,7 +38,7 @@ from mixtea.errors import ConfigError, DataError, NotFittedError
 from mixtea.evaluation.by_voter import empty_table
 from mixtea.explain.explainer import Explainer
 from mixtea.graph.task import Task
-from mixtea.io.links.resolve import entities, links_of
+from mixtea.io.links.resolve import resolve_entities, resolve_links
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
 from mixtea.progress import ProgressOption, chain, training_progress
@@ -309,7 +309,7 @@ class MixTEA(Scoring):
         """
         check_k(k)
         config, k = self._decoding(decoder, voters), int(k)
-        asked = None if sources is None else entities(self.task_.source, sources, "source")
+        asked = None if sources is None else resolve_entities(self.task_.source, sources, "source")
         if config == self._trained_config() and k <= CANDIDATES_STORED:
             found = self.answers_.candidates(k)
         else:
@@ -452,7 +452,7 @@ class MixTEA(Scoring):
         ['voter', 'what', 'weight']
         """
         self._check_fitted()
-        pair = links_of(self.task_, [(source, target)])[0]
+        pair = resolve_links(self.task_, [(source, target)])[0]
         return self.explainer()(int(pair[0]), int(pair[1]))
 
     def explainer(self) -> Explainer:

@@ -15,7 +15,7 @@ from mixtea.decide.choose import scorable_links
 from mixtea.decide.decode import voter_groups
 from mixtea.evaluation.by_voter import empty_table, hits_by_voter
 from mixtea.evaluation.mapping_scores import mapping_scores, threshold_curve
-from mixtea.io.links.resolve import links_of
+from mixtea.io.links.resolve import resolve_links
 from mixtea.text.equality import linked_by_name
 
 if TYPE_CHECKING:
@@ -149,4 +149,4 @@ class Scoring:
 
     def _links(self, links: Any) -> np.ndarray:
         self._check_fitted()
-        return links_of(self.task_, links)
+        return resolve_links(self.task_, links)

@@ -14,8 +14,9 @@ from mixtea.config import PRESETS, Config
 from mixtea.evaluation.inspect_columns import column_lines
 from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.task import Task
-from mixtea.io.naming import names_line
-from mixtea.io.summary import doubts, summary, synonyms_line
+from mixtea.io.checks import task_warnings
+from mixtea.io.naming import name_coverage_line
+from mixtea.io.summary import summary, synonyms_line
 from mixtea.messages import json_text, visible
 
 
@@ -65,7 +66,7 @@ def inspect(
             + f" with a label: {found[side]['label_coverage']:.0%}"
             + (f"; with a vector: {found[side]['vectors']:,}" if found[side]["vectors"] else "")
         )
-        if names := names_line(getattr(task, side)):
+        if names := name_coverage_line(getattr(task, side)):
             typer.echo(visible(f"names of the {side}: {names}"))
     if line := synonyms_line(found["synonyms"]):
         typer.echo(line)
@@ -74,7 +75,7 @@ def inspect(
     if any(joined.values()):
         typer.echo(f"relations with the same name in both graphs: {found['shared_relations']:,}")
     console.print(estimate_table(found["estimates"]))
-    for doubt in doubts(task):  # warnings about the files are on standard error already
+    for doubt in task_warnings(task):  # warnings about the files are on standard error already
         typer.echo(visible(f"warning: {doubt}"))
 
 

@@ -13,7 +13,7 @@ from mixtea.cli import options
 from mixtea.cli.console import one_line
 from mixtea.cli.tables import match_table
 from mixtea.export.formats import check_matches_file, listed, write_matches
-from mixtea.io.safe.limits import applied
+from mixtea.io.safe.limits import use_limits
 from mixtea.runs.atomic import check_new_file
 
 
@@ -43,7 +43,7 @@ def match(
         check_new_file(out, overwrite=overwrite)
     from mixtea.aligner import MixTEA
 
-    with applied(options.limits(limit)):
+    with use_limits(options.limits(limit)):
         found = MixTEA.load(run, device=device).match(source, k, shared_targets=shared_targets)
     for warning in found.warnings:
         typer.echo(one_line(f"warning: {warning}"), err=True)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mixtea.io.filter import Reading
-from mixtea.io.safe.limits import Limits, parsed
+from mixtea.io.filter import GraphFilter
+from mixtea.io.safe.limits import Limits, parse_limits
 
 TaskFolder = Annotated[
     Path | None, typer.Argument(metavar="TASK", help="A benchmark folder in OpenEA's layout.", show_default=False)
@@ -186,17 +186,17 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing f
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-def reading(
+def graph_filter(
     keep_types: TextList, keep_predicates: TextList, drop_predicates: TextList, namespaces: TextList,
     languages: TextList, entities: str | None, literals: TextList, keep_obsolete: bool,
-) -> Reading:  # fmt: skip
+) -> GraphFilter:  # fmt: skip
     """Combine the options that keep a part of the graphs."""
-    return Reading(
+    return GraphFilter(
         tuple(keep_types or ()),
         tuple(keep_predicates or ()),
         tuple(drop_predicates or ()),
         tuple(namespaces or ()),
-        tuple(languages or Reading().languages),
+        tuple(languages or GraphFilter().languages),
         (entities,) if entities else (),
         tuple(literals or ()),
         keep_obsolete,
@@ -205,4 +205,4 @@ def reading(
 
 def limits(given: TextList) -> Limits | None:
     """Parse --limit; None without any."""
-    return parsed(given) if given else None
+    return parse_limits(given) if given else None

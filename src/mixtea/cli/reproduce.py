@@ -14,7 +14,7 @@ from mixtea.cli import options
 from mixtea.cli.console import print_line
 from mixtea.config import parse_setting
 from mixtea.errors import MixTEAError, StoppedError, TrainingError
-from mixtea.io.safe.limits import also_in_new_processes, in_force
+from mixtea.io.safe.limits import also_in_new_processes, current_limits
 from mixtea.runs.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def reproduce(
     from mixtea.experiments.reproduce.runner import Rows
 
     chosen = dict(parse_setting(text) for text in settings) | ({} if seed is None else {"seed": seed})
-    allowed = options.limits(limit) or in_force()
+    allowed = options.limits(limit) or current_limits()
     plan = make_plan(data, tasks, folds, only, preset, chosen)
     devices, n_workers = _places(device, jobs)
     console = Console(stderr=True)

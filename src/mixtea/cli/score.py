@@ -21,7 +21,7 @@ from mixtea.evaluation.representativeness import compare_sample, sample_line
 from mixtea.export.curve import write_curve
 from mixtea.graph.task import Task
 from mixtea.io.links.read import check_links, read_links
-from mixtea.io.safe.limits import applied, in_force
+from mixtea.io.safe.limits import current_limits, use_limits
 from mixtea.messages import METRICS
 from mixtea.runs.atomic import check_new_file
 from mixtea.runs.reader import StoredRun
@@ -101,8 +101,8 @@ def score(
 
 def _read(links: Path, task: Task, limit: options.TextList) -> np.ndarray:
     """Read the links of a file."""
-    with applied(options.limits(limit)):
-        problems = Problems(in_force().max_problems)
+    with use_limits(options.limits(limit)):
+        problems = Problems(current_limits().max_problems)
         read = read_links(links, "given", task.source, task.target, problems)
     splits, warnings = check_links([read], task.source, task.target, problems)
     problems.raise_if_any()

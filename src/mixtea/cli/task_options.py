@@ -59,7 +59,7 @@ class TaskOptions:
         part = ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "language", "entities", "literals")
         return load_task(
             given.pop("task"),
-            reading=options.reading(*(given.pop(name) for name in (*part, "keep_obsolete"))),
+            graph_filter=options.graph_filter(*(given.pop(name) for name in (*part, "keep_obsolete"))),
             limits=options.limits(given.pop("limit")),
             attributes=not given.pop("no_attributes"),
             seed=seed,

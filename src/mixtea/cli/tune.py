@@ -22,7 +22,7 @@ from mixtea.config import Config
 from mixtea.errors import TrainingError
 from mixtea.experiments.tune.ranges import parse_ranges
 from mixtea.experiments.tune.study import Study, StudyCallback, Trial
-from mixtea.io.summary import doubts
+from mixtea.io.checks import task_warnings
 from mixtea.messages import visible
 
 RANGES = (
@@ -65,7 +65,7 @@ def tune(
     print_line(console, f"{study.task!r}")
     print_line(console, f"preset {preset}; trying {'; '.join(map(str, tried))}")
     print_line(console, f"{len(study.trials)} trials are there, {trials} wanted in all; test links are not used")
-    for doubt in doubts(task):
+    for doubt in task_warnings(task):
         print_line(console, f"warning: {doubt}")
     with TuneProgress(study, trials, console) as progress:
         study.run(trials, progress)

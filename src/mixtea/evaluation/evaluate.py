@@ -14,11 +14,11 @@ from mixtea.evaluation.by_type import by_type
 from mixtea.evaluation.mapping_files import OTHER, PairFile, join_files, read_pairs
 from mixtea.evaluation.mapping_scores import ENDS, are_links, judged_rows, precision_recall_f1
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.headers import LINK_HEADERS, header_places
+from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import FRAME, Given, InMemory, given
-from mixtea.io.safe.limits import Limits, applied, in_force
-from mixtea.io.separators import separated_by
+from mixtea.io.memory.dispatch import FRAME, InMemory, Input, parse_inputs
+from mixtea.io.safe.limits import Limits, current_limits, use_limits
+from mixtea.io.separators import use_separator
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 Row = dict[str, Any]
@@ -104,9 +104,9 @@ def evaluate(
     (0.5, 0.5, 0.5)
     """
     one, said = _mapping_of(mapping)
-    references = given(list(reference.items()) if isinstance(reference, Mapping) else reference, "reference")
-    with applied(limits), separated_by(separator):
-        problems = Problems(in_force().max_problems)
+    references = parse_inputs(list(reference.items()) if isinstance(reference, Mapping) else reference, "reference")
+    with use_limits(limits), use_separator(separator):
+        problems = Problems(current_limits().max_problems)
         graphs = [_graph_of(value, name, problems) for value, name in ((source, "source"), (target, "target"))]
         found, *truths = (read_pairs(part, problems, graphs) for part in (one, *references))
     problems.raise_if_any()
@@ -125,17 +125,17 @@ def evaluate(
     return Evaluation(judge(kept), not partial, threshold, typed, levels, _unknown(kept, links, graphs), said)
 
 
-def _mapping_of(mapping: Any) -> tuple[Given, tuple[str, ...]]:
+def _mapping_of(mapping: Any) -> tuple[Input, tuple[str, ...]]:
     """Return the file or object with the pairs, and a sentence on rows without a target, which are left out."""
     if hasattr(mapping, "predicted") and hasattr(mapping, "pairs"):
         mapping = mapping.predicted().pairs()
-    found = given(list(mapping.items()) if isinstance(mapping, Mapping) else mapping, "mapping")
+    found = parse_inputs(list(mapping.items()) if isinstance(mapping, Mapping) else mapping, "mapping")
     if len(found) != 1:
         raise DataError(f"A mapping is one file or object with pairs of source and target, not {len(found):,}.")
     one = found[0]
     if not isinstance(one, InMemory) or one.kind != FRAME or one.thing.shape[1] < len(ENDS):
         return one, ()
-    places = header_places([str(name) for name in one.thing.columns], LINK_HEADERS) or [0, 1]
+    places = find_header([str(name) for name in one.thing.columns], LINK_HEADERS) or [0, 1]
     there = one.thing.iloc[:, places].notna().all(axis=1).to_numpy()
     n = int((~there).sum())
     said = (f"{one.path}: {n:,} of {len(there):,} rows without a source or a target are left out",) if n else ()
@@ -146,7 +146,7 @@ def _graph_of(value: Any, name: str, problems: Problems) -> Graph | None:
     """Return the graph that was given as the argument `name`; None if none was."""
     if value is None or isinstance(value, Graph):
         return value
-    found = given(value, name)
+    found = parse_inputs(value, name)
     return read_graph(found, problems) if found else None
 
 

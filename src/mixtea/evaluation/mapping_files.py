@@ -13,13 +13,12 @@ from mixtea.errors import Problems
 from mixtea.evaluation.mapping_scores import ENDS
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
-from mixtea.io.formats.first_rows import can_have_header, is_header, without_first
+from mixtea.io.formats.first_rows import can_have_header, drop_header_link, is_header
 from mixtea.io.formats.link_tables import LinkTable
-from mixtea.io.links.ends import UNKNOWN, find_ends, ids_in
 from mixtea.io.links.read import read_given_links
-from mixtea.io.links.resolve import by_labels
-from mixtea.io.memory.dispatch import Given
-from mixtea.io.sniff import kind_of
+from mixtea.io.links.resolve import UNKNOWN, resolve_ends, resolve_ids, unique_labels_to_ids
+from mixtea.io.memory.dispatch import Input
+from mixtea.io.sniff import detect_format
 
 OTHER = dict(zip(ENDS, reversed(ENDS), strict=True))
 MAX_DIGITS = 30  # of ids that are compared as numbers
@@ -59,7 +58,7 @@ class PairFile:
         return replace(self, **{name: _in_full(getattr(self, name)) for name in ("frame", "rejected")})
 
 
-def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
+def read_pairs(one: Input, problems: Problems, graphs: Sequence[Graph | None] = ()) -> PairFile:
     """Return the pairs of a file in any format that links are read in, or of an object, with their confidences.
 
     Their ends are written as the graphs write them, where these are known. A header whose words are not known is left
@@ -68,12 +67,12 @@ def read_pairs(one: Given, problems: Problems, graphs: Sequence[Graph | None] = 
     table = read_given_links(one, problems)
     known = [graph for graph in graphs if graph is not None]
     both = known if len(known) == len(ENDS) else []
-    table = by_labels(table, *both)[0] if both else table
-    if isinstance(one, Path) and len(table) and can_have_header(table, kind_of(one)):
-        table = without_first(table) if is_header(table.columns) or _alone_outside(table, both) else table
-    whole = ids_in(table, known)
+    table = unique_labels_to_ids(table, *both)[0] if both else table
+    if isinstance(one, Path) and len(table) and can_have_header(table, detect_format(one)):
+        table = drop_header_link(table) if is_header(table.columns) or _alone_outside(table, both) else table
+    whole = resolve_ids(table, known)
     frame = pd.DataFrame({name: pd.Series(column, dtype=object) for name, column in zip(ENDS, whole, strict=True)})
-    frame["probability"] = np.nan if table.measures is None else table.measures
+    frame["probability"] = np.nan if table.confidences is None else table.confidences
     rejected = np.zeros(len(frame), dtype=bool) if table.rejected is None else table.rejected
     return PairFile(table.path, _deduplicated(frame[~rejected]), _deduplicated(frame[rejected]), table.warnings)
 
@@ -82,7 +81,7 @@ def _alone_outside(table: LinkTable, graphs: Sequence[Graph]) -> bool:
     """Check whether the first row has no end in the graphs, and all others have both."""
     if not graphs:
         return False
-    outside = find_ends(table, *graphs).indices == UNKNOWN
+    outside = resolve_ends(table, *graphs).indices == UNKNOWN
     return bool(outside[:, 0].all() and not outside[:, 1:].any())
 
 

@@ -14,7 +14,7 @@ from mixtea.decide.mapping import MAPPED
 from mixtea.errors import DataError, Problems
 from mixtea.graph.task import Task
 from mixtea.io.links.read import check_links, read_links
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.review.card import MAX_ALTERNATIVES
 from mixtea.review.decision import ACCEPT, KNOWN, NONE, Decision
 from mixtea.review.learning import known_targets, retrain
@@ -157,7 +157,7 @@ def simulate(
 
 def gold_links(task: Task, path: Path) -> np.ndarray:
     """Read the links of a file whose sources have no given link, each source once."""
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     found = read_links(path, "test", task.source, task.target, problems)
     splits, _ = check_links([found], task.source, task.target, problems)
     problems.raise_if_any()

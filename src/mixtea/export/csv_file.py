@@ -12,7 +12,7 @@ from mixtea.export.identifiers import optional_texts
 from mixtea.export.metadata import MappingMetadata, add_link_origin
 from mixtea.export.quoting import csv_text, raise_unsupported
 from mixtea.export.table import labelled_rows, text_frame, warn_about_formulas
-from mixtea.io.formats.table_columns import BETWEEN, TABLES
+from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
 from mixtea.runs.atomic import atomic_file
 
 ENDS = ("source", "target")
@@ -27,7 +27,7 @@ def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """
     rows = labelled_rows(mapping, path, metadata)
     shown = add_link_origin(rows, mapping.links_from) if metadata.all_columns else rows[list(COLUMNS)]
-    for end, table, graph in zip(ENDS, TABLES, (mapping.source, mapping.target), strict=True):
+    for end, table, graph in zip(ENDS, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
         if graph.kept_apart:
             parts = [_table_and_id(id, graph.kept_apart) for id in optional_texts(shown[end])]
             shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
@@ -36,8 +36,8 @@ def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
 
 
 def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | None]:
-    table = next((name for name in tables if id is not None and id.startswith(name + BETWEEN)), "")
-    return table, id.removeprefix(table + BETWEEN) if id is not None and table else id
+    table = next((name for name in tables if id is not None and id.startswith(name + TABLE_SEPARATOR)), "")
+    return table, id.removeprefix(table + TABLE_SEPARATOR) if id is not None and table else id
 
 
 def write_csv_table(frame: pd.DataFrame, path: Path) -> int:

@@ -7,7 +7,7 @@ import pandas as pd
 from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies, is_iri
 from mixtea.export.quoting import plain_line
-from mixtea.io.formats.link_tables import as_measures
+from mixtea.io.formats.link_tables import parse_confidences
 from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
 
 ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # by a default if the link has none
@@ -43,4 +43,4 @@ def _written(name: str, text: str, curies: Curies) -> str:
     """Return a slot as SSSOM writes it; "" if its value is invalid."""
     if name in REFERENCES:
         return "|".join(curies.contract(one) for one in text.split("|") if is_iri(one))
-    return "" if name == "confidence" and as_measures([text]) is None else plain_line(text)
+    return "" if name == "confidence" and parse_confidences([text]) is None else plain_line(text)

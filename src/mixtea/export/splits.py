@@ -13,7 +13,7 @@ import pandas as pd
 
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import csv_text, tsv_text
-from mixtea.io.formats.first_rows import can_have_header, is_header, without_first
+from mixtea.io.formats.first_rows import can_have_header, drop_header_link, is_header
 from mixtea.io.formats.headers import LINK_HEADERS
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.sssom import delimiter_of
@@ -21,15 +21,15 @@ from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.head import head_of
 from mixtea.io.links.read import read_given_links
-from mixtea.io.links.split import SHARES, check_shares, deal
-from mixtea.io.memory.dispatch import Given, given
+from mixtea.io.links.split import SHARES, assign_splits, check_shares
+from mixtea.io.memory.dispatch import Input, parse_inputs
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.safe.encoding import encoding_of
-from mixtea.io.safe.limits import Limits, applied, in_force
+from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.safe.open import COMPRESSED
-from mixtea.io.separators import separated_by
-from mixtea.io.sniff import kind_of
-from mixtea.io.table_layout import layout_of
+from mixtea.io.separators import use_separator
+from mixtea.io.sniff import detect_format
+from mixtea.io.table_layout import find_layout
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file, check_new_file
 
@@ -104,10 +104,10 @@ def split_links(
     >>> {name: len(part) for name, part in parts.items()}
     {'train': 3, 'test': 7}
     """
-    found = given(links, "links")
+    found = parse_inputs(links, "links")
     if len(found) != 1:
         raise DataError(f"Links are one file or object with pairs of source and target, not {len(found):,}.")
-    with separated_by(separator):
+    with use_separator(separator):
         dealt = _split(found[0], shares, seed, limits)
     for warning in dealt.rows.warnings:
         logger.warning("%s", visible(warning))
@@ -133,7 +133,7 @@ def split_file(
     files. They are called `train_links`, `valid_links` and `test_links`, with the ending of the format, or by `names`;
     a share of 0 has none. Pairs that the file rejects go with the training links.
     """
-    with separated_by(separator):
+    with use_separator(separator):
         dealt = _split(Path(links), shares, seed, limits)
     return dealt.write(Path(out), names, overwrite=overwrite), dealt.rows.warnings
 
@@ -159,17 +159,17 @@ class _Split(NamedTuple):
         return {name: SplitFile(path, len(self.places(name))) for name, path in paths.items()}
 
 
-def _split(one: Given, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Split:
+def _split(one: Input, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Split:
     check_shares(shares)
     wanted = [name for name, share in shares.items() if share]
-    with applied(limits):
-        problems = Problems(in_force().max_problems)
+    with use_limits(limits):
+        problems = Problems(current_limits().max_problems)
         table = read_given_links(one, problems)
         problems.raise_if_any()
-        rows = _Rows(table, kind_of(one)) if isinstance(one, Path) else _Rows(table, IN_MEMORY, one.thing)
+        rows = _Rows(table, detect_format(one)) if isinstance(one, Path) else _Rows(table, IN_MEMORY, one.thing)
     part = np.full(len(rows.rejected), wanted[0], dtype=object)
     source, target = (ids[~rows.rejected] for ids in rows.columns)
-    part[~rows.rejected] = deal(source, target, {name: shares[name] for name in wanted}, seed)
+    part[~rows.rejected] = assign_splits(source, target, {name: shares[name] for name in wanted}, seed)
     return _Split(rows, part, wanted)
 
 
@@ -189,8 +189,8 @@ class _Rows:
     def __init__(self, table: LinkTable, kind: str, thing: Any = None) -> None:
         self.kind, self.head, self.header, self.header_line = kind, "", list[str](), 0
         if can_have_header(table, kind) and is_header(table.columns):
-            self.header_line, table = int(table.lines[0]), without_first(table)
-        self.columns = table.columns if table.in_full is None else table.in_full
+            self.header_line, table = int(table.lines[0]), drop_header_link(table)
+        self.columns = table.columns if table.full_ids is None else table.full_ids
         self.rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
         self.warnings, self.lines = table.warnings, table.lines
         self.given = thing if isinstance(thing, pd.DataFrame) else None
@@ -215,7 +215,7 @@ class _Rows:
         """Keep the lines of text without quotes, and the header."""
         text = "".join(text_lines(table.path, Problems(), encoding_of(table.path)))
         lines = [line.rstrip("\r") for line in text.split("\n")]
-        layout = layout_of(table.path, head_of(table.path), "TSV", LINK_HEADERS, links=True)
+        layout = find_layout(table.path, head_of(table.path), "TSV", LINK_HEADERS, links=True)
         header_line = layout.header_line or self.header_line
         self.header = [lines[header_line - 1]] if header_line else []
         self.rows = [[lines[line - 1]] for line in table.lines.tolist()]
@@ -225,7 +225,7 @@ class _Rows:
         lines = text_lines(table.path, Problems(), encoding_of(table.path))
         comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
         if self.kind == "CSV":
-            layout = layout_of(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)
+            layout = find_layout(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)
             self.delimiter, header_line = layout.separator, layout.header_line or self.header_line
         else:
             header_line = len(comments) + 1

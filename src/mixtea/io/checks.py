@@ -1,7 +1,8 @@
-"""What is strange about two graphs and their links taken together, and what it means."""
+"""Check two graphs and their links together for what will hurt the learning."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,13 +11,60 @@ from mixtea.errors import shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN
 from mixtea.graph.task import Task
+from mixtea.text.equality import equal_names
 
+MIN_LINKS = 100
 VOCABULARIES = tuple(
     BUILT_IN[name] for name in ("rdf", "rdfs", "owl", "xsd", "skos", "foaf", "schema", "sdo", "dc", "dcterms", "prov")
 )
 
 
-def pair_doubts(task: Task) -> Iterator[str]:
+def task_warnings(task: Task) -> list[str]:
+    """Return warnings about what will hurt the learning, in both graphs and the links."""
+    graphs = (*_check_graph("source", task.source), *_check_graph("target", task.target))
+    return [*graphs, *_check_pair(task), *_check_links(task)]
+
+
+def _check_graph(side: str, graph: Graph) -> Iterator[str]:
+    if graph.n_triples and graph.isolated().any():
+        n = int(graph.isolated().sum())
+        yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
+    for what, ids in (("entities", graph.ids), ("relations", graph.relations)):
+        alike = _differ_by_spaces(ids)
+        if alike:
+            yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {shorten(alike[0])}"
+
+
+def _differ_by_spaces(ids: np.ndarray) -> list[str]:
+    """Return the ids that without the spaces around them would be another id."""
+    spaced = [one for one in ids if one != one.strip()]
+    if not spaced:
+        return []
+    bare = Counter(one.strip() for one in ids)
+    return [one for one in spaced if bare[one.strip()] > 1]
+
+
+def _check_links(task: Task) -> Iterator[str]:
+    links = np.concatenate([task.train, task.valid, task.test])
+    for column, (side, graph) in enumerate((("source", task.source), ("target", task.target))):
+        alone = int(graph.isolated()[links[:, column]].sum())
+        if alone and graph.n_triples:
+            yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
+    if not (task.source.n_triples and task.target.n_triples):
+        return  # names and values decide, which need few links, and nothing is trained
+    if task.links_from == "names":
+        n = len(equal_names(task.source, task.target)[1])
+        yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"
+        return
+    if len(task.train) < MIN_LINKS:
+        yield f"only {len(task.train)} train links: expect low accuracy"
+    if not len(task.valid):
+        yield "no validation links: training runs to max_epochs and all voters weigh the same"
+    elif len(task.valid) < MIN_LINKS:
+        yield f"only {len(task.valid)} valid links: their scores are rough"
+
+
+def _check_pair(task: Task) -> Iterator[str]:
     if same := list(_same_files(task)):
         yield from same
         return
@@ -27,7 +75,7 @@ def pair_doubts(task: Task) -> Iterator[str]:
 
 
 def _same_files(task: Task) -> Iterator[str]:
-    """A file given twice."""
+    """Warn about a file that is given twice."""
     source, target = ([file.path.resolve() for file in graph.files] for graph in (task.source, task.target))
     for paths in (source, target):
         if twice := [path for path in dict.fromkeys(paths) if paths.count(path) > 1]:
@@ -37,7 +85,7 @@ def _same_files(task: Task) -> Iterator[str]:
 
 
 def _equal_iris(source: Graph, target: Graph) -> Iterator[str]:
-    """IRIs of entities that both graphs have, other than words of common vocabularies."""
+    """Warn about entities with the same IRI in both graphs, other than terms of common vocabularies."""
     both = source.ids[target.find(source.ids) >= 0]
     equal = [iri for iri in both if "://" in iri and not iri.startswith(VOCABULARIES)]
     if equal:
@@ -50,7 +98,7 @@ def _equal_iris(source: Graph, target: Graph) -> Iterator[str]:
 
 
 def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray) -> Iterator[str]:
-    """Links between whose ends a graph has a triple."""
+    """Warn about links between whose ends a graph has a triple."""
     ends = np.stack([graph.find(sources), graph.find(targets)], axis=1)
     ends = np.sort(ends[(ends >= 0).all(axis=1)], axis=1)
     pairs = np.sort(graph.triples[:, [0, 2]], axis=1)
@@ -61,6 +109,7 @@ def _links_in(graph: Graph, side: str, sources: np.ndarray, targets: np.ndarray)
         links = f"{many:,} links are triples" if many > 1 else "1 link is a triple"
         name = graph.shorten(str(graph.relations[graph.triples[held][0, 1]]))
         yield (
-            f"{links} of the {side} graph too, such as of {name}: what is to be found stands there, and "
-            f"scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates {name})"
+            f"{links} of the {side} graph too, such as of {name}: what is to be found is there, "
+            f"and scores will be too high; name the graph's file as links, or leave such triples out "
+            f"(--drop-predicates {name})"
         )

@@ -1,24 +1,50 @@
-"""What a user wants of a graph: a part of its triples, and labels in some languages."""
+"""Keep a part of a graph: by predicates, entity kinds, types and namespaces; and labels in some languages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
 
 from mixtea.errors import DataError
-from mixtea.graph.terms import ENTITY_KINDS
+from mixtea.graph.builder import GraphData
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.literal_columns import label_predicates, objects_to_literals
+from mixtea.graph.prefixes import expand
+from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL, TYPE, iri_literals, is_obsolete, types_of
+from mixtea.graph.text_column import TextColumn
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Which part of the graphs to keep, for both sides; IRIs in full or with a prefix.
+class GraphFilter:
+    """The part of both graphs to keep; IRIs in full or with a prefix.
 
-    Predicates come first: a triple with another predicate counts as not there, though types and labels are read.
-    Then an entity stays if it is one of `entities` ("classes", "properties", "individuals"), has one of `keep_types`
-    and starts with one of `namespaces`, and a triple stays if both of its ends do. What is empty asks for nothing, and
-    a graph without any type is not asked for types.
-    `languages` are those of the labels that are shown, the best first, "" for text without a language; an entity
-    without a label in any of these is shown by another. `literals` are predicates of tables whose objects are values,
-    not entities. Entities that the files call obsolete are left out unless `keep_obsolete`.
+    Predicates are filtered first, although types and labels are read all the same, then entities; a triple stays if
+    both of its ends do. An empty option keeps everything.
+
+    Parameters
+    ----------
+    keep_types
+        Types of entities; ignored for a graph without any.
+    keep_predicates, drop_predicates
+        Predicates of triples and attribute triples.
+    namespaces
+        Beginnings of entity ids.
+    languages
+        Languages of the displayed labels, the best first; "" is text without a language. Others are used last.
+    entities
+        Some of "classes", "properties" and "individuals".
+    literals
+        Predicates of tables whose objects are values, not entities.
+    keep_obsolete
+        Keep entities that the files mark as obsolete.
+
+    Examples
+    --------
+    >>> from mixtea import GraphFilter
+    >>> GraphFilter(keep_types="dbo:Person").keep_types
+    ('dbo:Person',)
     """
 
     keep_types: tuple[str, ...] = ()
@@ -44,3 +70,119 @@ class Reading:
     def keeps_all(self) -> bool:
         chosen = (self.keep_types, self.keep_predicates, self.drop_predicates, self.namespaces, self.entities)
         return not any((*chosen, self.literals))
+
+
+class AppliedFilter:
+    """A `GraphFilter` applied to each side in turn; collects unmatched words and obsolete entities."""
+
+    def __init__(self, graph_filter: GraphFilter | None = None) -> None:
+        self.filter, self.untyped, self.without_kinds = graph_filter or GraphFilter(), 0, 0
+        self.obsolete: list[int] = []  # how many of each side
+        self.unmet = {
+            (name, word)
+            for name in ("keep_types", "keep_predicates", "drop_predicates", "namespaces", "literals")
+            for word in getattr(self.filter, name)
+        }
+
+    def with_values(self, part: GraphData, prefixes: dict[str, str]) -> GraphData:
+        """Replace the entities that are objects of `literals`, or labels in a table, by values."""
+        wanted = self._are("literals", part.predicates, prefixes) | label_predicates(part)
+        return objects_to_literals(part, wanted) if wanted.any() else part
+
+    def __call__(self, part: GraphData, prefixes: dict[str, str]) -> tuple[GraphData, np.ndarray, np.ndarray]:
+        """Return what is kept, the ids of the entities that are not, and the obsolete ones among these."""
+        gone = is_obsolete(part) & (not self.filter.keep_obsolete)
+        gone &= not gone.all()
+        self.obsolete.append(int(gone.sum()))
+        obsolete = part.ids[gone]
+        kept, left_out = self._wanted(part.subset(~gone) if gone.any() else part, prefixes)
+        return kept, np.concatenate([obsolete, left_out]), obsolete
+
+    def _wanted(self, part: GraphData, prefixes: dict[str, str]) -> tuple[GraphData, np.ndarray]:
+        """Return what the options keep, and the ids of the other entities."""
+        if self.filter.keeps_all:
+            return part, np.empty(0, dtype=object)
+        allowed = self._predicates(part, prefixes)
+        triples = part.triples[allowed[part.triples[:, 1]]]
+        attributes = part.attributes.take(_rows_with(part.attributes.predicate, set(part.predicates[allowed])))
+        kept = replace(part, triples=triples, attributes=attributes)
+        of_kind = self._of_kinds(part)
+        stays = kept.referenced() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
+        if not of_kind.all():  # of which type an entity is stays known
+            is_type = np.array([word in TYPE for word in part.predicates], dtype=bool)[triples[:, 1]]
+            values = iri_literals(kept, is_type & ~of_kind[triples[:, 2]])
+            kept = replace(kept, attributes=Attributes.concat([attributes, values]))
+        return kept.subset(stays), part.ids[~stays]
+
+    def _of_kinds(self, part: GraphData) -> np.ndarray:
+        """Return bool [n], the entities of a wanted kind."""
+        if not self.filter.entities:
+            return np.ones(len(part.ids), dtype=bool)
+        wanted = np.array([kind in self.filter.entities for kind in ENTITY_KINDS])
+        if (part.kinds == INDIVIDUAL).all():
+            self.without_kinds += not wanted[INDIVIDUAL]
+            return np.ones(len(part.ids), dtype=bool)
+        return wanted[part.kinds]
+
+    def _predicates(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
+        allowed = np.ones(len(part.predicates), dtype=bool)
+        if self.filter.keep_predicates:
+            allowed = self._are("keep_predicates", part.predicates, prefixes)
+        if self.filter.drop_predicates:
+            allowed &= ~self._are("drop_predicates", part.predicates, prefixes)
+        return allowed
+
+    def _typed(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.filter.keep_types:
+            return np.ones(len(part.ids), dtype=bool)
+        entities, types = types_of(part.ids, part.predicates, part.triples, part.attributes)
+        if not len(entities):
+            self.untyped += 1
+            return np.ones(len(part.ids), dtype=bool)
+        typed = np.zeros(len(part.ids), dtype=bool)
+        typed[entities[self._are("keep_types", np.array(types, dtype=object), prefixes)]] = True
+        return typed
+
+    def _in_namespaces(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
+        if not self.filter.namespaces:
+            return np.ones(len(part.ids), dtype=bool)
+        inside = np.zeros(len(part.ids), dtype=bool)
+        for word in self.filter.namespaces:
+            starts = (word, expand(word, prefixes))
+            here = np.array([name.startswith(starts) for name in part.ids], dtype=bool)
+            self._met("namespaces", word, here)
+            inside |= here
+        return inside
+
+    def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
+        """Return bool, which IRIs are one of the option's words, as written or in full."""
+        found = np.zeros(len(iris), dtype=bool)
+        for word in getattr(self.filter, option):
+            here = (iris == word) | (iris == expand(word, prefixes))
+            self._met(option, word, here)
+            found |= here
+        return found
+
+    def _met(self, option: str, word: str, here: np.ndarray) -> None:
+        if here.any():
+            self.unmet.discard((option, word))
+
+    def warnings(self) -> Iterable[str]:
+        if n := sum(self.obsolete):
+            of = ", ".join(f"{k:,} of the {side}" for k, side in zip(self.obsolete, ("source", "target"), strict=False))
+            many = "1 obsolete entity is" if n == 1 else f"{n:,} obsolete entities are"
+            yield f"{many} left out (owl:deprecated, is_obsolete in OBO): {of}; --keep-obsolete keeps them"
+        for n, option, what in (
+            (self.untyped, "--keep-types", "rdf:type at all"),
+            (self.without_kinds, "--entities", "classes or properties"),
+        ):
+            if n:
+                which = "one graph has" if n == 1 else "both graphs have"
+                yield f"{option}: {which} no {what} and stay{'s' if n == 1 else ''} whole"
+        for option, word in sorted(self.unmet):
+            yield f"--{option.replace('_', '-')} {word}: neither graph has it"
+
+
+def _rows_with(column: TextColumn, words: set[str]) -> np.ndarray:
+    """Return bool [rows], which rows of the column hold one of the words."""
+    return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

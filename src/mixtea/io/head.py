@@ -1,4 +1,4 @@
-"""The beginning of a file, by which its format and the layout of a table are known."""
+"""Read the beginning of a file, by which its format and table layout are recognised."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mixtea.io.safe.encoding import MARK, UTF_8, encoding_of, encoding_of_start
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.encoding import BOM, UTF_8, encoding_of, encoding_of_start
+from mixtea.io.safe.open import open_input
 
-SIZE = 1 << 16  # bytes
-MOST_LINES = 50
+HEAD_BYTES = 1 << 16  # bytes
+MAX_HEAD_LINES = 50
 
 
 @dataclass(frozen=True)
@@ -24,33 +24,33 @@ class Head:
 
     @cached_property
     def text(self) -> str:
-        return self.data.decode(self.encoding, "replace").removeprefix(MARK)
+        return self.data.decode(self.encoding, "replace").removeprefix(BOM)
 
     @cached_property
     def numbered(self) -> list[tuple[int, str]]:
-        """(number, line) of the first whole lines that are not blank."""
+        """Return (number, line) of the first whole lines that are not blank."""
         lines = self.text.replace("\r\n", "\n").split("\n")
         whole = lines if self.whole else lines[:-1]
-        return [(number, line) for number, line in enumerate(whole[:MOST_LINES], 1) if line.strip()]
+        return [(number, line) for number, line in enumerate(whole[:MAX_HEAD_LINES], 1) if line.strip()]
 
     @cached_property
     def lines(self) -> list[str]:
-        """The same without comments and numbers."""
+        """Return these lines without comments and numbers."""
         return [line for _, line in self.numbered if not line.lstrip().startswith("#")]
 
 
 def head_of(path: Path) -> Head:
-    """The beginning of a file; an UnreadableError if it cannot be opened."""
-    with opened(path, utf_16=True) as file:
-        data = file.read(SIZE + 1)
+    """Read the beginning of a file; an UnreadableError if it cannot be opened."""
+    with open_input(path, utf_16=True) as file:
+        data = file.read(HEAD_BYTES + 1)
     encoding = encoding_of_start(data)
     if encoding == UTF_8 and b"\0" not in data and not _is_utf_8(data):
         encoding = encoding_of(path)
-    return Head(data[:SIZE], len(data) <= SIZE, encoding)
+    return Head(data[:HEAD_BYTES], len(data) <= HEAD_BYTES, encoding)
 
 
 def _is_utf_8(start: bytes) -> bool:
-    """Whether the beginning of a file is UTF-8, whose last character may be cut."""
+    """Return whether the beginning of a file, whose last character may be cut, is UTF-8."""
     try:
         codecs.getincrementaldecoder(UTF_8)().decode(start)
     except UnicodeDecodeError:

@@ -17,40 +17,38 @@ from mixtea.graph.literal_columns import literal_warnings
 from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.compared import compared_columns
 from mixtea.io.columns.hints import column_hints
-from mixtea.io.endings import plain_name
-from mixtea.io.filter import Reading
+from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.sssom_slots import slots_of
-from mixtea.io.links.embedded import taken_out
-from mixtea.io.links.equal_ids import links_by_ids, shared_ids
+from mixtea.io.links.embedded import extract_links
+from mixtea.io.links.equal_ids import links_by_ids, shared_id_warnings
 from mixtea.io.links.read import (
     REJECTED,
     LinkFile,
     check_links,
     find_links,
+    multiple_link_warnings,
     read_given_links,
     read_link_table,
     read_links,
-    several_links,
-    split_off,
+    split_validation,
 )
-from mixtea.io.links.resolve import without_labels
+from mixtea.io.links.resolve import require_unique_labels
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import Given, InMemory, given, path_of
+from mixtea.io.memory.dispatch import InMemory, Input, parse_inputs, path_of
 from mixtea.io.name_files import NameFiles
-from mixtea.io.named_parts import with_queries
+from mixtea.io.named_parts import plain_name, with_queries
 from mixtea.io.naming import NameColumns
-from mixtea.io.openea import folder_graphs, if_there, split_folder
-from mixtea.io.options import Asked, Words, as_words
+from mixtea.io.openea import existing_path, find_split, read_folder_graphs
+from mixtea.io.options import LoadOptions, TextOrTexts, as_texts
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
-from mixtea.io.safe.limits import Limits, applied, in_force
-from mixtea.io.selection import Selection
-from mixtea.io.separators import separated_by
-from mixtea.io.sniff import remark
+from mixtea.io.safe.limits import Limits, current_limits, use_limits
+from mixtea.io.separators import use_separator
+from mixtea.io.sniff import format_warnings
 from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.installed_model import model_folder
 from mixtea.io.vectors.load import with_vectors
-from mixtea.io.vectors.text_model import OnTexts
+from mixtea.io.vectors.text_model import TextProgress
 from mixtea.messages import visible
 from mixtea.progress import doing, text_progress
 
@@ -69,7 +67,7 @@ def load_task(
     test_links: Any = None,
     strict: bool = False,
     seed: int = 1,
-    reading: Reading | None = None,
+    graph_filter: GraphFilter | None = None,
     limits: Limits | None = None,
     separator: str | None = None,
     names_source: Paths | None = None,
@@ -77,19 +75,19 @@ def load_task(
     translations: Paths | None = None,
     dictionary: Paths | None = None,
     synonyms: Paths | None = None,
-    name_column: Words = None,
-    source_name_column: Words = None,
-    target_name_column: Words = None,
+    name_column: TextOrTexts = None,
+    source_name_column: TextOrTexts = None,
+    target_name_column: TextOrTexts = None,
     columns: Mapping[str, Any] | PathOrStr | None = None,
     attributes: bool = True,
     links_from: str = "given",
     vectors_source: PathOrStr | None = None,
     vectors_target: PathOrStr | None = None,
     text_model: PathOrStr | None = None,
-    source_query: Words = None,
-    target_query: Words = None,
-    links_query: Words = None,
-    on_texts: OnTexts | None = None,
+    source_query: TextOrTexts = None,
+    target_query: TextOrTexts = None,
+    links_query: TextOrTexts = None,
+    on_texts: TextProgress | None = None,
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -106,19 +104,19 @@ def load_task(
     links, valid_links, test_links
         Files, data frames, rows, dictionaries or arrays of source and target, or several of these; objects may name
         entities by labels that no other entity has. Without any, names and values find the first pairs. `links` are for
-        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also say
-        which pairs are not the same (SSSOM can): these are `rejected`.
+        learning: all of them train if `valid_links` are given, else 80 % train and 20 % validate. Each may also
+        have pairs that are not the same (SSSOM can): these are `rejected`.
     strict
-        A link with an end outside its graph is an error, and so is a statement in RDF that is not as it should be; else
-        they are left out, or mended, with a warning.
+        Make a link with an end outside its graph an error, and an invalid statement in RDF; else they are left out, or
+        repaired, with a warning.
     seed
-        Of the choice of validation links.
-    reading
-        Which part of the graphs to keep, a `Reading`.
+        Seed of the choice of validation links.
+    graph_filter
+        The part of the graphs to keep, a `GraphFilter`.
     limits
-        What an input file may ask for, `Limits`; a file that exceeds them is refused.
+        `Limits` on each input file; a file that exceeds them is refused.
     separator
-        What separates the columns of tables of text, all of them: one character, or "tab". Else it is found.
+        The separator of all text tables: one character, or "tab". Else it is detected.
     names_source, names_target, translations, dictionary
         Tables of ids and names, of ids and names of the source in the target's language, and of words and their
         translations: all of them become labels.
@@ -128,12 +126,13 @@ def load_task(
         The columns of tables, or predicates, that hold the names of entities, one or several: of whichever graph has
         them, or of one. Other labels of that graph are values then. Without them names are found, see docs/names.md.
     columns
-        What columns of tables are, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
+        Descriptions of columns, as a dictionary or a TOML file of such: {"price": "ignore", "sku": {"key": True},
         "source": {"title": {"kind": "name", "same_as": "product"}}}. `kind` is one of id, name, text, number, date,
-        category, reference, list and ignore; a `key` decides alone; `weight` multiplies what a column counts for;
-        `same_as`, `refers_to` and `separator` say which column and table belong to it, and what separates items.
+        category, reference, list and ignore; a `key` decides alone; `weight` multiplies a column's score;
+        `same_as` is its column on the other side, `refers_to` the table whose ids it holds, and `separator` separates
+        the items of lists.
     attributes
-        Without it literal values are not kept, though labels among them are.
+        Keep literal values; without it only labels among them are kept.
     links_from
         With "names" and "ids" no links are read but those that are only scored. "names": names and values find the
         first; "ids": entities with the same id on both sides are links, as if they were given by `links`.
@@ -144,7 +143,7 @@ def load_task(
         A query for each database (`sqlite:FILE`, `.db`, `.sqlite`) among `source`, `target` and `links`: one SELECT.
         Without queries a database is read by its only table, or by the one named behind it: `sqlite:FILE#table`.
     on_texts
-        Is told how many of the texts are done, and of how many; in a notebook a line shows it if nobody is told.
+        Called with the number of texts done and of all; in a notebook the default shows a line.
 
     Returns
     -------
@@ -164,20 +163,20 @@ def load_task(
     >>> load_task(source=source, target=[("Roma", "sta in", "Italia")], links={"Rome": "Roma"}).train.tolist()
     [[0, 0]]
     """
-    for name, value, kind in (("reading", reading, Reading), ("limits", limits, Limits)):
+    for name, value, kind in (("graph_filter", graph_filter, GraphFilter), ("limits", limits, Limits)):
         if value is not None and not isinstance(value, kind):
             made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
             raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
     wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
     vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
     vectors[-1] = None if vectors[-1] is None else model_folder(vectors[-1])
-    sides = {"source": given(source, "source"), "target": given(target, "target")}
+    sides = {"source": parse_inputs(source, "source"), "target": parse_inputs(target, "target")}
     splits = {"links": links, "valid_links": valid_links, "test_links": test_links}
-    files = {split: given(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
+    files = {split: parse_inputs(value, name) for split, (name, value) in zip(SPLITS, splits.items(), strict=True)}
     queries = {"source": source_query, "target": target_query, "links": links_query}
-    asked_of = {name: as_words(value, f"{name}_query") for name, value in queries.items()}
-    sides = {side: with_queries(found, asked_of[side], side) for side, found in sides.items()}
-    files["train"] = with_queries(files["train"], asked_of["links"], "links")
+    queries_of = {name: as_texts(value, f"{name}_query") for name, value in queries.items()}
+    sides = {side: with_queries(found, queries_of[side], side) for side, found in sides.items()}
+    files["train"] = with_queries(files["train"], queries_of["links"], "links")
     own = {**sides, "links": files["train"]}
     called = {"names_source": names_source, "names_target": names_target, "translations": translations}
     called |= {"dictionary": dictionary, "synonyms": synonyms}
@@ -187,22 +186,22 @@ def load_task(
         "source_name_column": source_name_column,
         "target_name_column": target_name_column,
     }
-    of_both, of_source, of_target = (as_words(value, name) for name, value in chosen.items())
+    of_both, of_source, of_target = (as_texts(value, name) for name, value in chosen.items())
     name_columns = NameColumns(of_both, of_source, of_target)
-    asked = Asked(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
+    options = LoadOptions(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
     on_texts = on_texts or text_progress()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
-        if reading is not None and not reading.keeps_all:
+        if graph_filter is not None and not graph_filter.keeps_all:
             raise DataError("A benchmark folder is read as a whole; leave the options that keep a part of it out.")
-        if asked.columns:
+        if options.columns:
             raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
         if separator is not None:
             raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
-        with applied(limits):
-            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, asked), on_texts, *vectors)
-    if not asked.reads_links and (files["train"] or files["valid"]):
+        with use_limits(limits):
+            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, options), on_texts, *vectors)
+    if not options.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and name != "links"]
     missing += ["links"] if files["valid"] and not files["train"] else []
@@ -210,64 +209,66 @@ def load_task(
         raise DataError(
             f"Give a folder, or source and target, and links if there are any. Missing: {', '.join(missing)}."
         )
-    if not files["train"] and asked.reads_links:
-        asked = replace(asked, links_from="names")
+    if not files["train"] and options.reads_links:
+        options = replace(options, links_from="names")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    with applied(limits), separated_by(separator):
-        read = _load_own(sides, files, asked, Selection(reading or Reading()))
+    with use_limits(limits), use_separator(separator):
+        read = _load_own(sides, files, options, AppliedFilter(graph_filter))
         return _with_vectors(read, on_texts, *vectors)
 
 
-def _with_vectors(task: Task, on_texts: OnTexts | None, *given: Path | None) -> Task:
+def _with_vectors(task: Task, on_texts: TextProgress | None, *given: Path | None) -> Task:
     *files, text_model = given
     graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
     return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
-def _load_folder(folder: Path, fold: int | None, asked: Asked) -> Task:
+def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
     if not folder.is_dir():
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise DataError(f"{folder}: {what}. Name a folder with rel_triples_1, rel_triples_2 and ent_links.")
-    where, fold = split_folder(folder, fold)
-    problems = Problems(in_force().max_problems, strict=asked.strict)
+    where, fold = find_split(folder, fold)
+    problems = Problems(current_limits().max_problems, strict=options.strict)
     all_links = read_link_table(folder / "ent_links", problems)
-    source, target = folder_graphs(folder, all_links.columns, problems)
-    source, target, of_names = asked.completed(source, target, problems)
-    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
-    everything = find_links(all_links, "all", source, target, problems, strict=asked.strict)
+    source, target = read_folder_graphs(folder, all_links.columns, problems)
+    source, target, of_names = options.complete(source, target, problems)
+    synonyms, of_synonyms = read_synonyms(options.names.synonyms, problems)
+    everything = find_links(all_links, "all", source, target, problems, strict=options.strict)
     files = [
-        read_links(path, split, source, target, problems, strict=asked.strict)
-        for split in (SPLITS if asked.reads_links else ("test",))
-        if split != "valid" or if_there(where / "valid_links")
+        read_links(path, split, source, target, problems, strict=options.strict)
+        for split in (SPLITS if options.reads_links else ("test",))
+        if split != "valid" or existing_path(where / "valid_links")
         for path in [where / f"{split}_links"]
     ]
     _, more = check_links([everything], source, target, problems)
-    splits, warnings = _checked(files, source, target, problems, asked, valid_share=1 / 3)
-    more += several_links([everything], source, target)
-    name, said = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
-    return replace(_task(name, source, target, splits, said, asked, fold), synonyms=synonyms)
+    splits, warnings = _checked(files, source, target, problems, options, valid_share=1 / 3)
+    more += multiple_link_warnings([everything], source, target)
+    name, shown = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
+    return replace(_task(name, source, target, splits, shown, options, fold), synonyms=synonyms)
 
 
-def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], asked: Asked, selection: Selection) -> Task:
-    problems = Problems(in_force().max_problems, strict=asked.strict)
+def _load_own(
+    sides: dict[str, list[Input]], files: dict[str, list[Input]], options: LoadOptions, graph_filter: AppliedFilter
+) -> Task:
+    problems = Problems(current_limits().max_problems, strict=options.strict)
     source, target = (
-        read_graph(paths, problems, selection=selection, hints=asked.columns.of_side(side))
+        read_graph(paths, problems, graph_filter=graph_filter, hints=options.columns.of_side(side))
         for side, paths in sides.items()
     )
-    languages = selection.reading.languages
+    languages = graph_filter.filter.languages
     doing("finding which values are names")
-    source, target, of_names = asked.completed(source, target, problems, languages, finds_names=True)
-    synonyms, of_synonyms = read_synonyms(asked.names.synonyms, problems)
+    source, target, of_names = options.complete(source, target, problems, languages, finds_names=True)
+    synonyms, of_synonyms = read_synonyms(options.names.synonyms, problems)
     wanted = [(split, one) for split in SPLITS for one in files[split]]
     tables = [_link_table(one, source, target, problems) for _, one in wanted]
-    tables, source, target, of_held = taken_out(tables, source, target)
+    tables, source, target, of_held = extract_links(tables, source, target)
     read = [
-        find_links(table, split, source, target, problems, strict=asked.strict)
+        find_links(table, split, source, target, problems, strict=options.strict)
         for (split, _), table in zip(wanted, tables, strict=True)
     ]
-    splits, warnings = _checked(read, source, target, problems, asked, valid_share=0.2)
-    if asked.reads_links and not len(splits["train"]):
+    splits, warnings = _checked(read, source, target, problems, options, valid_share=0.2)
+    if options.reads_links and not len(splits["train"]):
         todo = "Learning needs links: add some, or find them by names (--links-from names)."
         problems.add(path_of(files["train"][0]), None, "", "no link, only rejected pairs", todo)
         problems.raise_if_any()
@@ -275,62 +276,64 @@ def _load_own(sides: dict[str, list[Given]], files: dict[str, list[Given]], aske
         replace(graph, prefixes=prefixes.merge_prefixes([graph.prefixes, *(file.prefixes for file in read)]))
         for graph in (source, target)
     )
-    if asked.links_from == "names":
-        warnings += shared_ids(source, target)
+    if options.links_from == "names":
+        warnings += shared_id_warnings(source, target)
     warnings = [
-        *(said for graph in (source, target) for file in graph.files for said in remark(file.path, file.format)),
-        *of_held, *warnings, *several_links(read, source, target),
+        *(note for graph in (source, target) for one in graph.files for note in format_warnings(one.path, one.format)),
+        *of_held, *warnings, *multiple_link_warnings(read, source, target),
     ]  # fmt: skip
     of_values = [*literal_warnings(source, "source"), *literal_warnings(target, "target")]
     name = "-".join(map(_name, sides.values()))
-    said = _logged([*_notes(source, target), *selection.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
+    shown = _logged([*_notes(source, target), *graph_filter.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
     slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
-    compared = compared_columns(asked.columns, source, target)
-    return replace(_task(name, source, target, splits, said, asked), slots=slots, synonyms=synonyms, compared=compared)
+    compared = compared_columns(options.columns, source, target)
+    return replace(
+        _task(name, source, target, splits, shown, options), slots=slots, synonyms=synonyms, compared=compared
+    )
 
 
 def _notes(*graphs: Graph) -> list[str]:
-    """Return what is to be said of the files of graphs."""
+    """Return the notes on the files of graphs."""
     return [f"{file.path}: {note}" for graph in graphs for file in graph.files for note in file.notes]
 
 
-def _link_table(one: Given, source: Graph, target: Graph, problems: Problems) -> LinkTable:
-    """The links of a file, or of an object, which may name entities by labels that no other has."""
+def _link_table(one: Input, source: Graph, target: Graph, problems: Problems) -> LinkTable:
+    """Read the links of a file, or of an object, which may name entities by unique labels."""
     table = read_given_links(one, problems)
-    return table if isinstance(one, Path) else without_labels(table, source, target, problems)
+    return table if isinstance(one, Path) else require_unique_labels(table, source, target, problems)
 
 
 def _task(
-    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], said: tuple[str, ...], asked: Asked,
-    fold: int | None = None,
+    name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], warnings: tuple[str, ...],
+    options: LoadOptions, fold: int | None = None,
 ) -> Task:  # fmt: skip
     train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
-    return Task(name, source, target, train, valid, test, fold, said, rejected, asked.links_from)
+    return Task(name, source, target, train, valid, test, fold, warnings, rejected, options.links_from)
 
 
-def _name(given: list[Given]) -> str:
+def _name(given: list[Input]) -> str:
     first = given[0].name if isinstance(given[0], InMemory) else plain_name(given[0])
     return first + (f"+{len(given) - 1}" if len(given) > 1 else "")
 
 
 def _checked(
-    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, asked: Asked, *, valid_share: float
+    files: list[LinkFile], source: Graph, target: Graph, problems: Problems, options: LoadOptions, *, valid_share: float
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The links of each split, and warnings; without validation links, a share of those to train takes their place."""
+    """Return the links of each split, and warnings; a share of the training links replaces missing validation links."""
     splits, warnings = check_links(files, source, target, problems)
     problems.raise_if_any()
-    if asked.links_from == "ids":
+    if options.links_from == "ids":
         known = [splits.get(split, no_links()) for split in ("test", REJECTED)]
         splits["train"], of_ids = links_by_ids(source, target, *known)
         warnings += of_ids
     if "train" in splits and "valid" not in splits:
-        splits["train"], splits["valid"] = split_off(splits["train"], valid_share, asked.seed)
+        splits["train"], splits["valid"] = split_validation(splits["train"], valid_share, options.seed)
     return splits, warnings
 
 
 def _logged(warnings: list[str]) -> tuple[str, ...]:
-    """What is said of the files, as text that can be shown."""
-    said = tuple(visible(warning, MAX_WARNING) for warning in warnings)
-    for warning in said:
+    """Log the warnings, and return them as printable text."""
+    shown = tuple(visible(warning, MAX_WARNING) for warning in warnings)
+    for warning in shown:
         logger.warning("%s", warning)
-    return said
+    return shown

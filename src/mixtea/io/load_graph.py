@@ -1,4 +1,4 @@
-"""One side of a task from its files and objects, in whatever formats they are."""
+"""Read one side of a task from its files and objects, whatever their formats."""
 
 from __future__ import annotations
 
@@ -17,21 +17,20 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.graph.terms import entity_kinds
 from mixtea.io.columns.hints import Hints, column_hints
-from mixtea.io.columns.rows import RowTable, parts_of_tables
-from mixtea.io.filter import Reading
-from mixtea.io.formats.registry import read_part
+from mixtea.io.columns.rows import RowTable, convert_tables
+from mixtea.io.filter import AppliedFilter, GraphFilter
+from mixtea.io.formats.registry import read_graph_data
 from mixtea.io.formats.tsv import read_table
-from mixtea.io.memory.dispatch import GRAPH, Given, InMemory, given
+from mixtea.io.memory.dispatch import GRAPH, InMemory, Input, parse_inputs
 from mixtea.io.name_files import NameFiles
 from mixtea.io.named_parts import with_queries
 from mixtea.io.naming import NameColumns
-from mixtea.io.options import Asked, as_words
+from mixtea.io.options import LoadOptions, as_texts
 from mixtea.io.paths import PathOrStr, Paths, as_paths
-from mixtea.io.safe.limits import Limits, applied, in_force
-from mixtea.io.safe.problems import collected
-from mixtea.io.selection import Selection
-from mixtea.io.separators import separated_by
-from mixtea.io.sniff import kind_of
+from mixtea.io.safe.limits import Limits, current_limits, use_limits
+from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.separators import use_separator
+from mixtea.io.sniff import detect_format
 from mixtea.progress import doing
 
 
@@ -39,7 +38,7 @@ def load_graph(
     source: Any,
     *,
     strict: bool = False,
-    reading: Reading | None = None,
+    graph_filter: GraphFilter | None = None,
     limits: Limits | None = None,
     separator: str | None = None,
     names: Paths | None = None,
@@ -55,7 +54,7 @@ def load_graph(
     source
         What `source` of `load_task` may be: a file, a data frame, a list of dictionaries, rows, an rdflib or a NetworkX
         graph, or several of these, which are read as one graph.
-    strict, reading, limits, separator, columns, attributes
+    strict, graph_filter, limits, separator, columns, attributes
         As in `load_task`.
     names
         Tables of ids and names, which become labels.
@@ -84,50 +83,50 @@ def load_graph(
     >>> len(task.train) + len(task.valid)
     4
     """
-    asked = Asked(
+    options = LoadOptions(
         strict, 1, NameFiles(source=as_paths(names, "names")), attributes, "names",
-        NameColumns(source=as_words(name_column, "name_column")), column_hints(columns),
+        NameColumns(source=as_texts(name_column, "name_column")), column_hints(columns),
     )  # fmt: skip
-    files = with_queries(given(source, "source"), as_words(query, "query"), "source")
+    files = with_queries(parse_inputs(source, "source"), as_texts(query, "query"), "source")
     if not files:
         raise DataError("load_graph needs a graph: a file, a data frame, rows, or several of these.")
-    with applied(limits), separated_by(separator):
-        problems, selection = Problems(in_force().max_problems, strict=strict), Selection(reading or Reading())
-        graph = read_graph(files, problems, selection=selection, hints=asked.columns.of_side("source"))
-        languages = selection.reading.languages
-        graph, _, _ = asked.completed(graph, _no_graph(), problems, languages, finds_names=True)
+    with use_limits(limits), use_separator(separator):
+        problems, applied = Problems(current_limits().max_problems, strict=strict), AppliedFilter(graph_filter)
+        graph = read_graph(files, problems, graph_filter=applied, hints=options.columns.of_side("source"))
+        languages = applied.filter.languages
+        graph, _, _ = options.complete(graph, _no_graph(), problems, languages, finds_names=True)
         problems.raise_if_any()
     return graph
 
 
 def read_graph(
-    triples: Path | Sequence[Given],
+    triples: Path | Sequence[Input],
     problems: Problems,
     *,
     attributes: Path | None = None,
     labels: Path | None = None,
     also: np.ndarray | None = None,
-    selection: Selection | None = None,
+    graph_filter: AppliedFilter | None = None,
     hints: Hints | None = None,
 ) -> Graph:
     """Read a graph: entities in the order of the files, then of the attribute triples, then `also`, sorted.
 
-    `labels` is a table of ids and labels, `hints` are what the user says of columns of tables. `also` are the entities
-    that a benchmark names in its links alone. Their order must not tell which link they come from, hence the sorting. A
-    file that cannot be read is a problem, and then the graph is empty.
+    `labels` is a table of ids and labels, `hints` describe columns of tables. `also` are the entities that a benchmark
+    names in its links alone; they are sorted so that their order does not reveal the links. A file that cannot be read
+    is a problem, and then the graph is empty.
     """
     paths = [triples] if isinstance(triples, Path) else list(triples)
-    selection = selection or Selection(Reading(keep_obsolete=True))
+    graph_filter = graph_filter or AppliedFilter(GraphFilter(keep_obsolete=True))
     if len(paths) == 1 and isinstance(paths[0], InMemory) and paths[0].kind == GRAPH:
-        return _read_already(paths[0], selection, hints)
+        return _read_already(paths[0], graph_filter, hints)
     read = []
     for path in paths:
-        with collected(problems):
+        with collect_unreadable(problems):
             read.append(_read(path, problems))
     parts, files = [], []
-    with collected(problems):
+    with collect_unreadable(problems):
         of_tables = iter(
-            parts_of_tables([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems)
+            convert_tables([one for one, _, _ in read if isinstance(one, RowTable)], hints or {}, problems)
         )
         for one, path, kind in read:
             part, columns, notes = next(of_tables) if isinstance(one, RowTable) else (one, (), ())
@@ -135,7 +134,7 @@ def read_graph(
             n, n_values = len(part.triples), len(part.attributes)
             files.append(FileRead(path, kind, n, n_values, part.ontology, (*one.notes, *notes), part.base, columns))
     if attributes is not None:
-        with collected(problems):
+        with collect_unreadable(problems):
             table = read_table(attributes, 3, problems, rest_is_value=True, may_be_empty=True)
             parts.append(attribute_data(table))
             files.append(FileRead(attributes, "TSV", 0, len(table)))
@@ -144,37 +143,37 @@ def read_graph(
     if also is not None:
         parts.append(entity_data(np.sort(also)))
     part = concat(parts)
-    part = selection.with_values(part, prefixes.merge_prefixes([part.prefixes]))
-    return _graph(_labelled(part, labels, problems), files, selection, problems)
+    part = graph_filter.with_values(part, prefixes.merge_prefixes([part.prefixes]))
+    return _graph(_labelled(part, labels, problems), files, graph_filter, problems)
 
 
 def _no_graph() -> Graph:
     return Graph(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
 
 
-def _read_already(one: InMemory, selection: Selection, hints: Hints | None) -> Graph:
+def _read_already(one: InMemory, graph_filter: AppliedFilter, hints: Hints | None) -> Graph:
     """Return a graph that `load_graph` gave, which has been read with options of its own."""
-    if hints or not selection.reading.keeps_all:
-        raise DataError(f"{one.path}: read already. Give reading and columns to load_graph.")
+    if hints or not graph_filter.filter.keeps_all:
+        raise DataError(f"{one.path}: read already. Give graph_filter and columns to load_graph.")
     graph: Graph = one.thing
     return graph
 
 
-def _read(one: Given, problems: Problems) -> tuple[GraphData | RowTable, Path, str]:
+def _read(one: Input, problems: Problems) -> tuple[GraphData | RowTable, Path, str]:
     """Read a file or an object; return what it holds, what it is called, and its format."""
     if isinstance(one, InMemory):
         doing(f"reading {one.path}")
         return one.part(problems), one.path, one.kind
     doing(f"reading {one}")
-    kind = kind_of(one)
-    return read_part(one, kind, problems), one, kind
+    kind = detect_format(one)
+    return read_graph_data(one, kind, problems), one, kind
 
 
-def _graph(part: GraphData, files: list[FileRead], selection: Selection, problems: Problems) -> Graph:
-    """The part as a graph, with the relations that its triples have."""
+def _graph(part: GraphData, files: list[FileRead], graph_filter: AppliedFilter, problems: Problems) -> Graph:
+    """Return the graph, filtered, with the relations that its triples have."""
     known = prefixes.merge_prefixes([part.prefixes])
     part = replace(part, kinds=entity_kinds(part))
-    kept, left_out, obsolete = selection(part, known)
+    kept, left_out, obsolete = graph_filter(part, known)
     if len(part.ids) and not len(kept.ids):
         todo = "The options hold for both graphs: name types, predicates or namespaces of this one too."
         problems.add(files[0].path, None, "", "nothing is left of the graph with these options", todo)
@@ -183,18 +182,18 @@ def _graph(part: GraphData, files: list[FileRead], selection: Selection, problem
     if not used.all():
         triples = triples.copy()
         triples[:, 1] = (np.cumsum(used) - 1)[triples[:, 1]]
-    attributes, labels = kept.attributes.as_set(), kept.labels.as_set(selection.reading.languages)
+    attributes, labels = kept.attributes.as_set(), kept.labels.as_set(graph_filter.filter.languages)
     parts = (kept.ids, kept.predicates[used], triples, attributes, labels, known, tuple(files), left_out)
     iri = next((file.ontology for file in files if file.ontology), "")
     return Graph(*parts, iri=iri, kinds=kept.kinds, obsolete=obsolete, kept_apart=kept.kept_apart)
 
 
 def _labelled(part: GraphData, path: Path | None, problems: Problems) -> GraphData:
-    """The part with the labels that its attribute triples state, and those of a table that are of its entities."""
+    """Add the labels that attribute triples state, and those that a table has for known entities."""
     part = replace(part, labels=Labels.of_attributes(part.attributes))
     if path is None:
         return part
-    with collected(problems):
+    with collect_unreadable(problems):
         ids, texts = read_table(path, 2, problems, may_be_empty=True).columns
         place = pd.Index(part.ids, dtype=object).get_indexer(pd.Index(ids, dtype=object))
         more = Labels.of_entities(place[place >= 0], texts[place >= 0])

@@ -1,4 +1,4 @@
-"""Files that say what entities are called: names, translations, a dictionary to translate by, and synonyms."""
+"""Read files of names: names, translations, a dictionary to translate by, and synonyms."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from mixtea.graph.labels import DEFAULT_LANGUAGES, TRANSLATION_RANK, Labels
 from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.tsv import Table
-from mixtea.io.formats.typed_tables import TYPED
-from mixtea.io.safe.problems import collected
-from mixtea.io.sniff import kind_among
+from mixtea.io.formats.typed_tables import TYPED_FORMATS
+from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.sniff import detect_format_among
 from mixtea.text.names import entity_names
 from mixtea.text.phrases import TOO_LONG, Dictionary
 
-TABLES = ("TSV", "CSV", *TYPED)
+TABLE_FORMATS = ("TSV", "CSV", *TYPED_FORMATS)
 
 
 @dataclass(frozen=True)
 class NameFiles:
-    """Names of each side, names of the source in the target's language, words that translate them, and synonyms."""
+    """Files of names per side, of translated names of the source, of words to translate by, and of synonyms."""
 
     source: Sequence[Path] = ()
     target: Sequence[Path] = ()
@@ -34,10 +34,10 @@ class NameFiles:
     dictionary: Sequence[Path] = ()
     synonyms: Sequence[Path] = ()
 
-    def added(
+    def add_labels(
         self, source: Graph, target: Graph, problems: Problems, languages: Sequence[str] = DEFAULT_LANGUAGES
     ) -> tuple[Graph, Graph, list[str]]:
-        """Both graphs with the labels that the files say, and warnings; what is wrong with a file is a problem."""
+        """Return both graphs with the labels of the files, and warnings; errors of a file are problems."""
         warnings: list[str] = []
 
         def labels(graph: Graph, paths: Sequence[Path], side: str, rank: int) -> list[Labels]:
@@ -47,7 +47,7 @@ class NameFiles:
         source = _labelled(source, labels(source, self.source, "source", 0), languages)
         found = labels(source, self.translations, "source", TRANSLATION_RANK)
         if self.dictionary:
-            found.append(_by_dictionary(self.dictionary, source, problems, warnings))
+            found.append(_translate(self.dictionary, source, problems, warnings))
         return _labelled(source, found, languages), target, warnings
 
 
@@ -58,7 +58,7 @@ def _labelled(graph: Graph, more: list[Labels], languages: Sequence[str]) -> Gra
 
 
 def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, warnings: list[str]) -> Labels:
-    """The labels of a table of ids and texts. Of ids that the graph does not have, all are too many."""
+    """Return the labels of a table of ids and texts; an error if the graph has none of the ids."""
     table = _read(path, NAME_HEADERS, problems)
     if table is None or not graph.n_entities:  # whose files are reported already
         return Labels.empty()
@@ -69,12 +69,12 @@ def _labels(path: Path, graph: Graph, side: str, rank: int, problems: Problems, 
     if len(graph.left_out) and unknown.any():
         unknown &= pd.Index(graph.left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) < 0
     if unknown.any():
-        _tell(table, unknown, side, problems, warnings)
+        _report_unknown_ids(table, unknown, side, problems, warnings)
     known = place >= 0
     return Labels.of_entities(place[known], texts[known], rank)
 
 
-def _tell(table: Table, unknown: np.ndarray, side: str, problems: Problems, warnings: list[str]) -> None:
+def _report_unknown_ids(table: Table, unknown: np.ndarray, side: str, problems: Problems, warnings: list[str]) -> None:
     """Say which ids the graph does not have: a warning, or an error if it has none of them."""
     first, n = int(np.argmax(unknown)), int(unknown.sum())
     id = table.columns[0][first]
@@ -86,8 +86,8 @@ def _tell(table: Table, unknown: np.ndarray, side: str, problems: Problems, warn
     warnings.append(f"{table.path}: {names} that the {side} graph does not have, such as {shorten(id)}")
 
 
-def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
-    """Of the source's own names those that have a word in the dictionary, translated."""
+def _translate(paths: Sequence[Path], source: Graph, problems: Problems, warnings: list[str]) -> Labels:
+    """Translate the source's own names that have a word in the dictionary."""
     entries: list[tuple[str, str]] = []
     for path in paths:
         if (table := _read(path, WORD_HEADERS, problems)) is not None:
@@ -107,9 +107,9 @@ def _by_dictionary(paths: Sequence[Path], source: Graph, problems: Problems, war
 
 
 def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
-    """Two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
-    with collected(problems):
+    """Read two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
+    with collect_unreadable(problems):
         todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
-        kind = kind_among(path, TABLES, "table of names", todo)
+        kind = detect_format_among(path, TABLE_FORMATS, "table of names", todo)
         return read_columns(path, kind, headers, problems, last_may_be_empty=True)
     return None

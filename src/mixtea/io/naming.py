@@ -1,4 +1,4 @@
-"""Decide which texts of a graph are labels beside those of the vocabulary: as the user wants it, else as it is found.
+"""Decide which texts of a graph are labels beside those of common vocabularies: as the user wants, else as detected.
 
 A graph whose entities mostly have labels stays as it is, unless the user names others.
 """
@@ -19,15 +19,15 @@ from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.columns.kinds import NAME
 from mixtea.text.name_looks import name_predicates, predicate_profiles, rows_by_predicate
 
-DOUBTFUL = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
-MAX_SHOWN = 20  # columns that an error lists
+MIN_CLEAR_SHARE = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
+MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 
 
 @dataclass(frozen=True)
 class NameColumns:
-    """Predicates, or columns of a table, that the user wants as names: of whichever side has them, or of one side.
+    """Predicates or columns that the user wants as names: of whichever side has them, or of one side.
 
-    `never` are those of the source and of the target that are no names, whatever they look like.
+    `never` are predicates of the source and of the target that are not names, whatever their values.
     """
 
     both: Sequence[str] = ()
@@ -45,10 +45,10 @@ class NameColumns:
             never.append(frozenset(name for name, hint in of_side if hint.kind not in ("", NAME)))
         return replace(self, source=found[0], target=found[1], never=(never[0], never[1]))
 
-    def applied(
+    def apply(
         self, source: Graph, target: Graph, find: Sequence[bool], languages: Sequence[str] = DEFAULT_LANGUAGES
     ) -> tuple[Graph, Graph]:
-        """Return both graphs with the labels that are wanted, else where `find` says so with those that are found."""
+        """Return both graphs with the labels that are wanted, else, where `find` is set, with detected ones."""
         graphs = (source, target)
         wanted = [_wanted(source, self.source, "source"), _wanted(target, self.target, "target")]
         for word in self.both:
@@ -65,17 +65,17 @@ class NameColumns:
         for side, graph in enumerate(graphs):
             if wanted[side]:
                 ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(wanted[side])}
-                taken.append(_labelled(graph, ranks, Labels.empty(), languages))
+                taken.append(_with_labels(graph, ranks, Labels.empty(), languages))
             elif ranks := name_predicates(graph, looks[side], graphs[1 - side], looks[1 - side]):
                 known = {word: rank for word in graph.attributes.predicate.texts() if (rank := label_rank(word)) >= 0}
-                taken.append(_labelled(graph, known | ranks, graph.labels, languages))
+                taken.append(_with_labels(graph, known | ranks, graph.labels, languages))
             else:
                 taken.append(graph)
         return taken[0], taken[1]
 
 
-def names_taken(graph: Graph) -> list[dict[str, Any]]:
-    """Return the predicates whose values are names, with how many entities have one and how distinct they are."""
+def name_coverage(graph: Graph) -> list[dict[str, Any]]:
+    """Return the predicates whose values are names, with the share of entities that have one and of distinct names."""
     of, found = graph.attributes, []
     for predicate, rows in rows_by_predicate(of):
         if graph.is_name(predicate):
@@ -85,31 +85,31 @@ def names_taken(graph: Graph) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: -one["entities"])
 
 
-def names_line(graph: Graph) -> str:
+def name_coverage_line(graph: Graph) -> str:
     """Return in words which predicates are taken as names; "" where none is.
 
     >>> from mixtea import load_example
-    >>> names_line(load_example().source)
+    >>> name_coverage_line(load_example().source)
     ''
     """
     return ", ".join(
         f"{shorten(one['predicate'], 60)} ({one['share']:.0%} filled, {one['distinct']:.0%} distinct)"
-        for one in names_taken(graph)
+        for one in name_coverage(graph)
     )
 
 
-def names_doubt(source: Graph, target: Graph) -> str:
+def name_warning(source: Graph, target: Graph) -> str:
     """Return which predicates that are taken as names may not be those of things; "" where they may well be.
 
     Such names are few, or shared by many entities.
     """
-    found = [f"{side} by {names_line(graph)}" for side, graph in (("source", source), ("target", target))
-             if (of := names_taken(graph)) and min(of[0]["share"], of[0]["distinct"]) < DOUBTFUL]  # fmt: skip
-    told = "; ".join(found)
-    return f"names: {told}: if another column names the rows, say which (--name-column)" if told else ""
+    found = [f"{side} by {name_coverage_line(graph)}" for side, graph in (("source", source), ("target", target))
+             if (of := name_coverage(graph)) and min(of[0]["share"], of[0]["distinct"]) < MIN_CLEAR_SHARE]  # fmt: skip
+    names = "; ".join(found)
+    return f"names: {names}: if another column has the names, give it (--name-column)" if names else ""
 
 
-def _labelled(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
+def _with_labels(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
     """Return the graph with the values of these predicates as labels, beside those that it has already."""
     stated = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
     return replace(graph, labels=Labels.concat([labels, stated]).as_set(languages), name_predicates=tuple(ranks))
@@ -134,9 +134,11 @@ def _predicate(graph: Graph, word: str) -> str | None:
 
 
 def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
-    """Return the error about a column that is not there, with those that are."""
+    """Return the error about a missing column, with the existing ones."""
     there = dict.fromkeys(_as_written(graph, one) for graph in graphs for one in graph.attributes.predicate.texts())
-    shown = ", ".join(map(shorten, list(there)[:MAX_SHOWN])) + (", ..." if len(there) > MAX_SHOWN else "")
+    shown = ", ".join(map(shorten, list(there)[:MAX_COLUMNS_SHOWN])) + (
+        ", ..." if len(there) > MAX_COLUMNS_SHOWN else ""
+    )
     leads = any({word, expand(word, graph.prefixes)} & {*graph.relations} for graph in graphs)
     more = f" {shorten(word)} leads to entities; --literals makes values of it." if leads else ""
     return f"{option}: {who} values of {shorten(word)}.{more} There are: {shown or 'none at all'}."

@@ -1,4 +1,4 @@
-"""Entities that come to a graph later: read as the graph was, and compared with what it has under the same ids."""
+"""Read entities that are added later like the graph they join, and compare them with its entities of the same ids."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import NAME_RANK, NO_LABEL, Labels
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import given
-from mixtea.io.safe.limits import in_force
+from mixtea.io.memory.dispatch import parse_inputs
+from mixtea.io.safe.limits import current_limits
 
 MAX_COLUMNS_SHOWN = 20
-Rows = frozenset[tuple[str, str]]  # what is said of an entity: predicates and values
+PredicateValues = frozenset[tuple[str, str]]  # of one entity: (predicate, value)
 
 
 @dataclass(frozen=True, eq=False)
 class NewRows:
-    """`rows` [n] are the entities of `graph` that something is said of, others are only led to.
+    """Later entities: `rows` [n] of `graph` have statements, the others are only objects.
 
-    `place` [n] are their numbers in the known graph, -1 for those that it does not have, and `same` [n] tells of which
-    it says the same. `warnings` are about columns.
+    `place` [n] are their indices in the known graph, -1 for new ones; `same` [n] marks those with the same statements
+    there. `warnings` are about columns.
     """
 
     graph: Graph
@@ -37,8 +37,8 @@ class NewRows:
 
 def read_new_rows(rows: Any, known: Graph) -> NewRows:
     """Read entities from what `load_task` takes as a graph, or from one dictionary, by the columns of a known graph."""
-    problems = Problems(in_force().max_problems)
-    chosen = given([dict(rows)] if isinstance(rows, Mapping) else rows, "rows")
+    problems = Problems(current_limits().max_problems)
+    chosen = parse_inputs([dict(rows)] if isinstance(rows, Mapping) else rows, "rows")
     if not chosen:
         raise DataError("No rows are given.")
     graph = read_graph(chosen, problems)
@@ -46,17 +46,17 @@ def read_new_rows(rows: Any, known: Graph) -> NewRows:
     described = np.r_[graph.triples[:, 0], graph.attributes.entity, graph.labels.entity]
     led_to = np.setdiff1d(graph.triples[:, 2], described)
     graph = _named_alike(_with_values(graph, known), known)
-    warnings = _about_columns(graph, known)
+    warnings = _column_warnings(graph, known)
     rows = np.setdiff1d(np.arange(graph.n_entities), led_to)
     place = known.find(graph.ids[rows])
     columns = _columns(graph).keys() & _columns(known).keys()
     pairs = zip(rows.tolist(), place.tolist(), strict=True)
-    same = [at >= 0 and _said(graph, i, columns) == _said(known, at, columns) for i, at in pairs]
+    same = [at >= 0 and _statements_of(graph, i, columns) == _statements_of(known, at, columns) for i, at in pairs]
     return NewRows(_with_known_labels(graph, led_to, known), rows, place, np.array(same, dtype=bool), warnings)
 
 
 def _with_values(graph: Graph, known: Graph) -> Graph:
-    """The graph with values in place of the entities that a column leads to which holds values in the known one."""
+    """Replace entities by values in columns that hold values in the known graph."""
     values = {*known.attributes.predicate.texts()} - {*map(str, known.relations)}
     wanted = np.array([str(name) in values for name in graph.relations], dtype=bool)
     here = wanted[graph.triples[:, 1]]
@@ -69,7 +69,7 @@ def _with_values(graph: Graph, known: Graph) -> Graph:
 
 
 def _named_alike(graph: Graph, known: Graph) -> Graph:
-    """The graph with the labels by the predicates that name the known one, where these are not the vocabulary's."""
+    """Add labels by the predicates that name the known graph, where these are not of common vocabularies."""
     if not known.name_predicates:
         return graph
     ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(known.name_predicates)}
@@ -77,19 +77,19 @@ def _named_alike(graph: Graph, known: Graph) -> Graph:
     return replace(graph, labels=labels.as_set(), name_predicates=known.name_predicates)
 
 
-def _about_columns(graph: Graph, known: Graph) -> tuple[str, ...]:
-    """What to know of columns that only one of both graphs has; an error if they have none in common."""
+def _column_warnings(graph: Graph, known: Graph) -> tuple[str, ...]:
+    """Warn about columns that only one of both graphs has; an error if they share none."""
     there = [_columns(known), _columns(graph)]
     if there[1] and not there[0].keys() & there[1].keys() and not len(graph.labels):
         raise DataError(
-            f"rows: no column is one of the run's source. They have: {_listed(graph, there[1])}. "
-            f"The run's source has: {_listed(known, there[0]) or 'none at all'}."
+            f"rows: no column is one of the run's source. They have: {_join_names(graph, there[1])}. "
+            f"The run's source has: {_join_names(known, there[0]) or 'none at all'}."
         )
     found = []
     if unknown := [name for name in there[1] if name not in there[0] and not graph.is_name(name)]:
-        found.append(f"not in the run's source, so left out: {_listed(graph, unknown)}")
+        found.append(f"not in the run's source, so left out: {_join_names(graph, unknown)}")
     if missing := [name for name in there[0] if name not in there[1]]:
-        found.append(f"in the run's source, and not in these rows: {_listed(known, missing)}")
+        found.append(f"in the run's source, and not in these rows: {_join_names(known, missing)}")
     return tuple(found)
 
 
@@ -97,13 +97,13 @@ def _columns(graph: Graph) -> dict[str, None]:
     return dict.fromkeys([*graph.attributes.predicate.texts(), *map(str, graph.relations)])
 
 
-def _listed(graph: Graph, names: Any) -> str:
+def _join_names(graph: Graph, names: Any) -> str:
     shown = [shorten(graph.shorten(name)) for name in names]
     return ", ".join(shown[:MAX_COLUMNS_SHOWN]) + (", ..." if len(shown) > MAX_COLUMNS_SHOWN else "")
 
 
 def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
-    """The graph with the labels that entities have in the known one, where those are only led to here."""
+    """Add the labels of the known graph to entities that are only objects here."""
     place = known.find(graph.ids[led_to])
     called = [(i, known.label(at)) for i, at in zip(led_to.tolist(), place.tolist(), strict=True) if at >= 0]
     names = [(i, text) for i, text in called if text is not None]
@@ -111,8 +111,8 @@ def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:
     return replace(graph, labels=Labels.concat([graph.labels, labels]).as_set())
 
 
-def _said(graph: Graph, index: int, columns: set[str]) -> Rows:
-    """What is said of an entity by some columns."""
+def _statements_of(graph: Graph, index: int, columns: set[str]) -> PredicateValues:
+    """Return the predicates and values of an entity in some columns."""
     values = {(predicate, value) for predicate, value, _, _ in graph.attributes_of(index) if predicate in columns}
     leads = {(str(graph.relations[r]), str(graph.ids[t])) for _, r, t in graph.triples_of(index)[0].tolist()}
     return frozenset(values | {lead for lead in leads if lead[0] in columns})

@@ -1,4 +1,4 @@
-"""A benchmark folder in OpenEA's layout: where its files lie, and its two graphs."""
+"""Find the files of a benchmark folder in OpenEA's layout, and read its two graphs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mixtea.graph.graph import Graph
 from mixtea.io.load_graph import read_graph
 
 
-def folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: Problems) -> tuple[Graph, Graph]:
-    """Both graphs, with the entities that links name alone."""
+def read_folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: Problems) -> tuple[Graph, Graph]:
+    """Read both graphs, with the entities that occur in links alone."""
     source, target = (
         read_graph(
             folder / f"rel_triples_{side}", problems,
-            attributes=if_there(folder / f"attr_triples_{side}"),
-            labels=if_there(folder / f"ent_names_{side}"),
+            attributes=existing_path(folder / f"attr_triples_{side}"),
+            labels=existing_path(folder / f"ent_names_{side}"),
             also=linked[side - 1],
         )
         for side in (1, 2)
@@ -26,8 +26,8 @@ def folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: Proble
     return source, target
 
 
-def split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
-    """The folder that holds train_links and test_links, and the fold it is."""
+def find_split(folder: Path, fold: int | None) -> tuple[Path, int | None]:
+    """Return the folder that holds train_links and test_links, and its fold."""
     folds = folder / "721_5fold"
     if folds.is_dir():
         fold = 1 if fold is None else fold
@@ -44,6 +44,6 @@ def split_folder(folder: Path, fold: int | None) -> tuple[Path, int | None]:
     return splits[0], None
 
 
-def if_there(path: Path) -> Path | None:
-    """The path, also of a link that leads nowhere: who opens it says so."""
+def existing_path(path: Path) -> Path | None:
+    """Return the path if it exists, even as a broken link, which opening reports."""
     return path if os.path.lexists(path) else None

@@ -1,4 +1,4 @@
-"""What a user wants of a task, whatever it is read from."""
+"""Options of `load_task` that do not depend on the format."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.name_files import NameFiles
 from mixtea.io.naming import NameColumns
 
-Words = str | Sequence[str] | None
+TextOrTexts = str | Sequence[str] | None
 LINKS_FROM = ("given", "names", "ids")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """How strictly files are read, how links are split, the files of names, what is kept, where links come from."""
+class LoadOptions:
+    """Options of `load_task`: strictness, seed, names, attributes, origin of links, columns."""
 
     strict: bool
     seed: int
@@ -41,22 +41,22 @@ class Asked:
     def reads_links(self) -> bool:
         return self.links_from == "given"
 
-    def completed(
+    def complete(
         self, source: Graph, target: Graph, problems: Problems, languages: tuple[str, ...] = DEFAULT_LANGUAGES,
         *, finds_names: bool = False,
     ) -> tuple[Graph, Graph, list[str]]:  # fmt: skip
         """Return both graphs with more names, and without values if they are not wanted; and warnings.
 
-        Names are looked for among the values, if `finds_names`, of a side that no file of names is given for.
+        With `finds_names`, names are detected among the values of a side without a file of names.
         """
-        if not problems.found:  # else a graph may be empty, and what is wrong with its file is to be told
+        if not problems.found:  # else a graph may be empty, and its file's problems matter
             self.columns.check_known(_columns(source), _columns(target))
             find = [finds_names and not files for files in (self.names.source, self.names.target)]
             wanted = self.name_columns.with_hints(self.columns, source, target)
-            source, target = wanted.applied(source, target, find, languages)
+            source, target = wanted.apply(source, target, find, languages)
         if not self.attributes:
             source, target = (replace(graph, attributes=type_rows(graph.attributes)) for graph in (source, target))
-        return self.names.added(source, target, problems, languages)
+        return self.names.add_labels(source, target, problems, languages)
 
 
 def _columns(graph: Graph) -> list[str]:
@@ -65,7 +65,7 @@ def _columns(graph: Graph) -> list[str]:
     return [*columns, *graph.attributes.predicate.texts()]
 
 
-def as_words(value: Words, name: str) -> tuple[str, ...]:
+def as_texts(value: TextOrTexts, name: str) -> tuple[str, ...]:
     """Return the names of columns, or the queries, that were given as the argument `name`."""
     words: list[Any] = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
     if value is not None and not all(isinstance(word, str) for word in words):

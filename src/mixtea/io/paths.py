@@ -1,4 +1,4 @@
-"""Paths that a user gives."""
+"""Check paths that a user gives."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Paths = PathOrStr | Iterable[PathOrStr]
 
 
 def as_path(given: Any, name: str) -> Path:
-    """The path that was given as the argument `name`."""
+    """Return the path that was given as the argument `name`."""
     if not isinstance(given, str | PathLike):
         todo = OBJECTS if name == "folder" else "Write it to a file, and name that."
         raise DataError(f"{name} is a path, not an object of type {type(given).__name__}. {todo}")
@@ -25,7 +25,7 @@ def as_path(given: Any, name: str) -> Path:
 
 
 def as_paths(given: Any, name: str) -> list[Path]:
-    """The paths that were given as the argument `name`: none, one or several."""
+    """Return the paths that were given as the argument `name`: none, one or several."""
     if given is None or isinstance(given, str | PathLike):
         return [] if given is None else [as_path(given, name)]
     if not isinstance(given, Iterable) or isinstance(given, Mapping) or hasattr(given, "columns"):

@@ -1,29 +1,26 @@
-"""What a task holds, in numbers."""
+"""Summarise a task in numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from mixtea.errors import shorten
 from mixtea.graph.builder import FileRead
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.graph.task import SPLITS, Task
-from mixtea.io.checks import pair_doubts
-from mixtea.io.naming import names_taken
-from mixtea.text.equality import equal_names
+from mixtea.io.checks import task_warnings
+from mixtea.io.naming import name_coverage
 from mixtea.text.synonyms import Synonyms
 
-FEW_LINKS = 100
 TOP_RELATIONS, TOP_LANGUAGES = 5, 20
 
 
 def summary(task: Task) -> dict[str, Any]:
-    """Counts of both graphs and of the links, and warnings about what will hurt."""
+    """Return counts of both graphs and of the links, and warnings."""
     return {
         "task": task.name,
         "fold": task.fold,
@@ -34,7 +31,7 @@ def summary(task: Task) -> dict[str, Any]:
         "rejected": len(task.rejected),
         "synonyms": synonym_counts(task),
         "shared_relations": len(set(task.source.relations) & set(task.target.relations)),
-        "warnings": [*task.warnings, *doubts(task)],
+        "warnings": [*task.warnings, *task_warnings(task)],
     }
 
 
@@ -49,7 +46,7 @@ def _graph(graph: Graph) -> dict[str, Any]:
         "isolated_entities": int(graph.isolated().sum()),
         "kinds": graph.kind_counts(),
         "labels": len(own),
-        "names": names_taken(graph),
+        "names": name_coverage(graph),
         "vectors": int(graph.has_vector().sum()),
         "label_coverage": len(np.unique(own.entity)) / max(graph.n_entities, 1),
         "languages": languages(own),
@@ -91,7 +88,7 @@ def _file(file: FileRead) -> dict[str, Any]:
 
 
 def degrees(graph: Graph) -> np.ndarray:
-    """[n]: how many different neighbours each entity has."""
+    """Return [n], the number of distinct neighbours of each entity."""
     head, tail = graph.triples[:, 0], graph.triples[:, 2]
     n = graph.n_entities
     pairs = np.unique(np.concatenate([head * n + tail, tail * n + head]))
@@ -99,59 +96,14 @@ def degrees(graph: Graph) -> np.ndarray:
 
 
 def languages(labels: Labels) -> dict[str, int]:
-    """How many labels there are in each language, the most frequent ones first; "" is none."""
+    """Count the labels in each language, the most frequent first; "" is none."""
     column = labels.language
     counts = np.bincount(column.codes, minlength=column.n_texts).tolist()
     return dict(Counter(dict(zip(column.texts(), counts, strict=True))).most_common(TOP_LANGUAGES))
 
 
 def top_relations(graph: Graph, n: int = TOP_RELATIONS) -> list[dict[str, Any]]:
-    """The relations with the most triples, for a person."""
+    """Return the relations with the most triples, for display."""
     counts = np.bincount(graph.triples[:, 1], minlength=graph.n_relations)
     most = np.argsort(-counts, kind="stable")[:n]
     return [{"relation": graph.shorten(str(graph.relations[i])), "triples": int(counts[i])} for i in most]
-
-
-def doubts(task: Task) -> list[str]:
-    """What will hurt the learning."""
-    graphs = (*_graph_doubts("source", task.source), *_graph_doubts("target", task.target))
-    return [*graphs, *pair_doubts(task), *_link_doubts(task)]
-
-
-def _graph_doubts(side: str, graph: Graph) -> Iterator[str]:
-    if graph.n_triples and graph.isolated().any():
-        n = int(graph.isolated().sum())
-        yield f"{n:,} {side} entities have no relation triple: structure cannot map them"
-    for what, ids in (("entities", graph.ids), ("relations", graph.relations)):
-        alike = _alike_but_for_spaces(ids)
-        if alike:
-            yield f"{len(alike):,} {side} {what} differ from others by spaces alone, such as {shorten(alike[0])}"
-
-
-def _alike_but_for_spaces(ids: np.ndarray) -> list[str]:
-    """The ids with spaces around them that would be another id without."""
-    spaced = [one for one in ids if one != one.strip()]
-    if not spaced:
-        return []
-    bare = Counter(one.strip() for one in ids)
-    return [one for one in spaced if bare[one.strip()] > 1]
-
-
-def _link_doubts(task: Task) -> Iterator[str]:
-    links = np.concatenate([task.train, task.valid, task.test])
-    for column, (side, graph) in enumerate((("source", task.source), ("target", task.target))):
-        alone = int(graph.isolated()[links[:, column]].sum())
-        if alone and graph.n_triples:
-            yield f"{alone:,} of {len(links):,} links go to a {side} entity without a relation triple"
-    if not (task.source.n_triples and task.target.n_triples):
-        return  # names and values decide, which need few links, and nothing is trained
-    if task.links_from == "names":
-        n = len(equal_names(task.source, task.target)[1])
-        yield f"no links are read: {n:,} pairs of equal names are what learning can begin with"
-        return
-    if len(task.train) < FEW_LINKS:
-        yield f"only {len(task.train)} train links: expect low accuracy"
-    if not len(task.valid):
-        yield "no validation links: training runs to max_epochs and all voters weigh the same"
-    elif len(task.valid) < FEW_LINKS:
-        yield f"only {len(task.valid)} valid links: their scores are rough"

@@ -12,7 +12,7 @@ import pandas as pd
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.evaluation.mapping_files import PairFile, read_pairs
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.runs.reader import StoredRun
 
 NEW, GONE, CHANGED, UNCHANGED = "new", "gone", "changed", "unchanged"
@@ -70,7 +70,7 @@ def compare_mappings(
     has them, if there is one; a file in the opposite direction is reversed. Pairs less probable than `min_probability`
     are left out.
     """
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     sides = [_with_given(one, how) for one in (before, after)]
     known = next((one for one in reversed(sides) if isinstance(one, Mapping)), None)
     tables = [one if isinstance(one, Mapping) else _file(one, known, problems) for one in sides]

@@ -23,7 +23,7 @@ from mixtea.decide.candidates import Candidates
 from mixtea.evaluation.by_voter import NOTE
 from mixtea.explain.value_lines import SIGNS, WORDS
 from mixtea.graph.task import SPLITS
-from mixtea.io.summary import doubts
+from mixtea.io.checks import task_warnings
 from mixtea.messages import METRICS, decoded_by, origin_of
 from mixtea.report import figures, findings
 from mixtea.report.columns import compare_columns
@@ -52,7 +52,7 @@ def make_report(aligner: MixTEA) -> str:
         "notes": [
             *origin,
             *task.warnings,
-            *doubts(task),
+            *task_warnings(task),
             *misleading_lines(aligner.misleading_, aligner.misleading_links_),
             *mapping.warnings(),
         ],

@@ -26,10 +26,10 @@ from mixtea.export.sssom import check_rows, display_labels, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
 from mixtea.io.formats.sssom_slots import slots_of
-from mixtea.io.links.ends import find_ends
-from mixtea.io.links.messages import with_ids
+from mixtea.io.links.diagnose import replace_labels
 from mixtea.io.links.read import read_link_table
-from mixtea.io.safe.limits import in_force
+from mixtea.io.links.resolve import resolve_ends
+from mixtea.io.safe.limits import current_limits
 from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, pair_decisions
 from mixtea.review.mapped import most_precise
 from mixtea.review.reviewers import Reviewer, measure_reviewers
@@ -85,12 +85,12 @@ def read_decisions(task: Task, path: Path, reviewer: str) -> list[Decision]:
 
     The reviewer is the row's author, else `reviewer`. Read twice, the same rows have the same keys.
     """
-    problems = Problems(in_force().max_problems)
-    table = with_ids(read_link_table(path, problems), task.source, task.target)
+    problems = Problems(current_limits().max_problems)
+    table = replace_labels(read_link_table(path, problems), task.source, task.target)
     problems.raise_if_any()
-    slots, ends = slots_of([path]), find_ends(table, task.source, task.target)
+    slots, ends = slots_of([path]), resolve_ends(table, task.source, task.target)
     no = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
-    full = [[decode_id(one) or one for one in column] for column in table.in_full or table.columns]
+    full = [[decode_id(one) or one for one in column] for column in table.full_ids or table.columns]
     found = []
     for row, (is_not, turned) in enumerate(zip(no.tolist(), ends.turned.tolist(), strict=True)):
         names = (full[0][row], full[1][row])

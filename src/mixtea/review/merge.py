@@ -11,7 +11,7 @@ import numpy as np
 from mixtea.errors import DataError, Problems
 from mixtea.graph.task import Reviewed, Task
 from mixtea.io.links.read import LinkFile, find_links, read_link_table
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 
 logger = logging.getLogger(__name__)
 FACT_RELIABILITY = 0.95  # of decisions that are right: from there on they are facts
@@ -23,10 +23,10 @@ def merge_decision_file(task: Task, path: Path) -> Task:
 
     A `confidence` below .95 is the reliability of the reviewer: such rows are opinions, all others facts.
     """
-    problems = Problems(in_force().max_problems)
+    problems = Problems(current_limits().max_problems)
     table = read_link_table(path, problems)
-    sure = np.full(len(table), np.nan) if table.measures is None else table.measures
-    found = find_links(replace(table, measures=None), "train", task.source, task.target, problems)
+    sure = np.full(len(table), np.nan) if table.confidences is None else table.confidences
+    found = find_links(replace(table, confidences=None), "train", task.source, task.target, problems)
     problems.raise_if_any()
     known = np.isin(table.lines, found.lines) if len(table) else np.empty(0, dtype=bool)
     for warning in found.warnings:

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from mixtea.errors import MixTEAError, RunError
-from mixtea.io.safe.sparse_files import HOLES_FROM, is_hollow
+from mixtea.io.safe.sparse_files import MIN_SPARSE_BYTES, is_sparse
 from mixtea.messages import visible
 
 RESTORE_ADVICE = "Restore it from a copy, or train again."
@@ -66,13 +66,13 @@ def check_plain(path: Path, largest: int | None = None) -> None:
         raise RunError(
             f"{path}: {found.st_size:,} bytes, while no run needs more than {largest:,} there. {RESTORE_ADVICE}"
         )
-    if found.st_size >= HOLES_FROM and _is_hollow(path):
+    if found.st_size >= MIN_SPARSE_BYTES and _is_hollow(path):
         raise RunError(f"{path}: {found.st_size:,} bytes, nearly all of them holes that nobody wrote. {RESTORE_ADVICE}")
 
 
 def _is_hollow(path: Path) -> bool:
     with _opened(path) as file:
-        return is_hollow(file)
+        return is_sparse(file)
 
 
 def _opened(path: Path) -> BufferedReader:

@@ -118,7 +118,7 @@ def test_a_column_may_be_called_source():
         ({"prize": "ignore"}, "neither side has a column 'prize'. There are: 'id', 'title'"),
         ({"source": {"tel": "text"}}, "the source has no column 'tel'"),
         ({"phone": {"key": True}}, "'phone' is a key of the source, and the target has no such column"),
-        ({"phone": {"same_as": "fax"}}, "'phone' is said to be the same as 'fax', which the target does not have"),
+        ({"phone": {"same_as": "fax"}}, "'phone' is declared the same as 'fax', which the target does not have"),
         ({"next": {"refers_to": "films"}}, "there is no table 'films' with ids. There are: source"),
         ({"price": "prise"}, "columns: price: kind is 'prise'. Choose one of id, name"),
         ({"price": {"wait": 2}}, "columns: price: there is no 'wait'. Choose some of kind, key, weight"),

@@ -12,10 +12,10 @@ import pytest
 
 from mixtea.errors import Problems
 from mixtea.io.columns.cells import items_of
-from mixtea.io.columns.kinds import KINDS, Looks, kind_of
-from mixtea.io.columns.rows import RowTable, parts_of_tables
-from mixtea.io.formats.cell_values import Column, column_of_values
-from mixtea.io.formats.tsv import as_array
+from mixtea.io.columns.kinds import COLUMN_KINDS, ColumnStats, column_kind
+from mixtea.io.columns.rows import RowTable, convert_tables
+from mixtea.io.formats.cell_values import Column, value_column
+from mixtea.io.formats.tsv import object_array
 
 HERE = Path(__file__).parent
 TOGETHER = [
@@ -28,7 +28,7 @@ LEAST = {"build": 0.97, "held_out": 0.9, "blind": 0.95}  # share that is right; 
 def row_table(name, frame):
     lines = np.arange(1, len(frame) + 1)
     columns = [
-        column_of_values(str(column), frame[column].tolist(), Path(name), lines, Problems()) for column in frame.columns
+        value_column(str(column), frame[column].tolist(), Path(name), lines, Problems()) for column in frame.columns
     ]
     return RowTable(Path(f"{name}.csv"), tuple(columns), lines)
 
@@ -38,7 +38,7 @@ def taken_as(tables, names):
     found = {}
     groups = [sorted(group & {*names}) for group in TOGETHER if group & {*names}]
     for group in [*groups, *([name] for name in names if not any(name in one for one in groups))]:
-        read = parts_of_tables([row_table(name, tables.table(name)) for name in group], {}, Problems())
+        read = convert_tables([row_table(name, tables.table(name)) for name in group], {}, Problems())
         found |= {
             (name, column.name): column for name, (_, columns, _) in zip(group, read, strict=True) for column in columns
         }
@@ -95,14 +95,14 @@ COLUMNS = {
 @pytest.mark.parametrize("what", COLUMNS)
 def test_kind_of_a_column(what):
     name, texts, kind = COLUMNS[what]
-    column = Column(name, np.arange(len(texts)), as_array(texts))
-    assert kind in KINDS and kind_of(Looks(column, max(len(texts), 1))) == kind
+    column = Column(name, np.arange(len(texts)), object_array(texts))
+    assert kind in COLUMN_KINDS and column_kind(ColumnStats(column, max(len(texts), 1))) == kind
 
 
 def test_of_columns_that_are_not_called_names_one_is_the_name():
     rows = [f"{one} {other}" for one in ("Red", "Blue", "Green") for other in ("Castle", "Harbour", "Garden", "Bridge")]
     frame = pd.DataFrame({"id": range(12), "what": rows, "remark": [f"near the {row} of old" for row in rows]})
-    ((_, columns, _),) = parts_of_tables([row_table("t", frame)], {}, Problems())
+    ((_, columns, _),) = convert_tables([row_table("t", frame)], {}, Problems())
     assert {column.name: column.kind for column in columns} == {"id": "id", "what": "name", "remark": "text"}
 
 
@@ -117,5 +117,5 @@ def test_of_columns_that_are_not_called_names_one_is_the_name():
     ],
 )
 def test_items_of_lists(texts, separator, items):
-    column = items_of(Column("x", np.arange(len(texts)), as_array(texts)), separator)
+    column = items_of(Column("x", np.arange(len(texts)), object_array(texts)), separator)
     assert column.texts.tolist() == items and column.rows[-1] == len(texts) - 1 - (texts[-1] == "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea import Reading, load_task
+from mixtea import GraphFilter, load_task
 
 N = 2_100  # so that the years are numbers of rows
 LISTS = {
@@ -19,7 +19,9 @@ LINKS = [(i, i + 1) for i in range(1990, 2010)]  # ids that are years of other r
 @pytest.mark.parametrize("literals", [[], ["year"], ["officialName"]])
 def test_years_and_second_names_stay_values_and_nobody_is_warned(literals):
     """Papers pointed at paper no. 1999, links seemed to be triples, and the advice was to name literals."""
-    task = load_task(source=LISTS["dblp"], target=LISTS["acm"], links=LINKS, reading=Reading(literals=literals))
+    task = load_task(
+        source=LISTS["dblp"], target=LISTS["acm"], links=LINKS, graph_filter=GraphFilter(literals=literals)
+    )
     assert task.warnings == ()
     for graph in (task.source, task.target):
         assert graph.n_triples == 0 and graph.name_predicates == ("title",)
@@ -31,7 +33,9 @@ def test_years_and_second_names_stay_values_and_nobody_is_warned(literals):
 def test_the_advice_about_values_changes_nothing():
     """Of tables with a row per entity, what --literals names was a value before: no score can become worse by it."""
     plain, advised = (
-        load_task(source=LISTS["dblp"], target=LISTS["acm"], links_from="names", reading=Reading(literals=literals))
+        load_task(
+            source=LISTS["dblp"], target=LISTS["acm"], links_from="names", graph_filter=GraphFilter(literals=literals)
+        )
         for literals in ([], ["officialName", "year"])
     )
     for one, other in ((plain.source, advised.source), (plain.target, advised.target)):

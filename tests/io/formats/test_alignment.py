@@ -14,7 +14,7 @@ from conftest import write
 from mixtea import DataError, load_task
 from mixtea.errors import Problems
 from mixtea.io.formats.alignment import read_alignment
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.safe.sandboxed import alignment_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
 
@@ -66,10 +66,10 @@ def test_cells_that_are_no_rdf_are_links(name, tmp_path):
     assert links_of(task) == [("s#a", "t#A"), ("s#b", "t#B")]
     *known, cells, measures, turned = (warning.partition(": ")[2] for warning in task.warnings)
     assert known == (
-        [] if "." in name and name != "a.txt" else ["read as Alignment, by its content; the ending .rdf would say so"]
+        [] if "." in name and name != "a.txt" else ["read as Alignment, by its content; the ending .rdf would name it"]
     )
-    assert cells == "1 cell is left out, not saying that two are the same (1 of the relation <)"
-    assert measures.startswith("1 of 2 links has a confidence below 1, the least 0.25: all count alike")
+    assert cells == "1 cell is left out, not stating that two are the same (1 of the relation <)"
+    assert measures.startswith("1 of 2 links has a confidence below 1, the least 0.25: all have the same weight")
     assert turned == "1 link turned round, to go from source to target"
 
 
@@ -80,7 +80,7 @@ def test_lines_measures_and_what_is_inside_of_entities(tmp_path):
     write(tmp_path, {"a.rdf": START + cell("s#a", "t#A") + half + edoal + END})
     table = read_alignment(tmp_path / "a.rdf", "Alignment", Problems())
     assert [column.tolist() for column in table.columns] == [["s#a", "s#b"], ["t#A", "t#B"]]
-    assert table.lines.tolist() == [8, 12] and np.array_equal(table.measures, [1.0, np.nan], equal_nan=True)
+    assert table.lines.tolist() == [8, 12] and np.array_equal(table.confidences, [1.0, np.nan], equal_nan=True)
     with pytest.raises(DataError, match="line 8: the target graph has no entity 't#Z'"):
         task_of(tmp_path, START + cell("s#a", "t#Z") + END, strict=True)
 
@@ -143,7 +143,7 @@ def test_the_process_refuses_what_hurts():
 
 def test_bombs_are_refused_with_the_limit(tmp_path):
     (tmp_path / "a.rdf").write_text(START + "<a>" * 2000)
-    with applied(Limits(max_nesting=100)), pytest.raises(DataError, match="beyond the limit max_nesting"):
+    with use_limits(Limits(max_nesting=100)), pytest.raises(DataError, match="beyond the limit max_nesting"):
         read_alignment(tmp_path / "a.rdf", "Alignment", Problems())
 
 

@@ -13,8 +13,8 @@ import pytest
 
 from mixtea.errors import Problems
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.formats.cell_values import CodedColumn, column_of_texts, column_of_values, typed_texts, value_texts
-from mixtea.io.formats.tsv import as_array
+from mixtea.io.formats.cell_values import CodedColumn, text_column, typed_texts, value_column, value_texts
+from mixtea.io.formats.tsv import object_array
 
 DAY = datetime(2020, 1, 31)
 
@@ -57,7 +57,7 @@ def test_values_are_what_a_csv_file_would_hold(kind):
     ],
 )
 def test_what_arrow_writes_becomes_the_same(kind, cells, texts):
-    assert typed_texts(kind, as_array(cells)).tolist() == texts
+    assert typed_texts(kind, object_array(cells)).tolist() == texts
 
 
 def test_a_frame_of_pandas_gives_what_it_writes(tmp_path):
@@ -66,20 +66,20 @@ def test_a_frame_of_pandas_gives_what_it_writes(tmp_path):
     frame.to_csv(tmp_path / "f.csv", index=False)
     written = pd.read_csv(tmp_path / "f.csv", dtype=str, keep_default_na=False)
     for name in frame:
-        column = column_of_values(name, frame[name].tolist(), Path("f"), np.arange(3), Problems())
+        column = value_column(name, frame[name].tolist(), Path("f"), np.arange(3), Problems())
         assert column.cells(3).tolist() == written[name].tolist()
 
 
 def test_a_list_is_several_values():
     cells = [["x", None, "y"], "z", None, [], np.array([1, 2])]
-    column = column_of_values("c", cells, Path("f"), np.arange(5), Problems())
+    column = value_column("c", cells, Path("f"), np.arange(5), Problems())
     assert column.rows.tolist() == [0, 0, 1, 4, 4] and column.texts.tolist() == ["x", "y", "z", "1", "2"]
     assert not column.is_single and column.cells(5).tolist() == ["y", "z", "", "", "2"]
 
 
 def test_cells_of_any_kind_of_column_are_the_same():
     """Texts of a column that was read fast become objects only when somebody asks for them."""
-    coded, plain = (make("c", np.array(["a", "", "b", "a"], dtype=object)) for make in (_coded, column_of_texts))
+    coded, plain = (make("c", np.array(["a", "", "b", "a"], dtype=object)) for make in (_coded, text_column))
     for column in (coded, plain):
         assert (column.rows.tolist(), column.texts.tolist()) == ([0, 2, 3], ["a", "b", "a"]) and column.is_single
         assert column.distinct[0].tolist() == [0, 1, 0] and column.distinct[1].tolist() == ["a", "b"]

@@ -15,11 +15,11 @@ from small_files import excel, graph_of, triples_of
 
 from mixtea import DataError, Limits, load_task
 from mixtea.errors import MissingExtraError
-from mixtea.io.formats import excel as reader
 from mixtea.io.formats import table_process
-from mixtea.io.formats.excel import excel_cells
-from mixtea.io.formats.table_process import Wanted
-from mixtea.io.safe.limits import applied
+from mixtea.io.formats import typed_tables as reader
+from mixtea.io.formats.table_process import ColumnRequest
+from mixtea.io.formats.typed_tables import read_excel
+from mixtea.io.safe.limits import use_limits
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandboxed import excel_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
@@ -38,7 +38,7 @@ def test_a_sheet_is_named_behind_the_file(tmp_path):
     assert len(task.train) + len(task.valid) == 2 and triples_of(task.source) == [("a", "knows", "b")]
     several = "the sheet 'People' is read, the first of 3; another one is named behind the file: b.xlsx#Other people"
     assert task.warnings[0] == f"{book}: {several}" and "the first of" not in "".join(task.warnings[1:])
-    named = excel_cells(tmp_path / "b#.xlsx#Links", Wanted([("source", "target")]))
+    named = read_excel(tmp_path / "b#.xlsx#Links", ColumnRequest([("source", "target")]))
     assert named.columns[0].tolist() == ["a", "b"] and named.notes == ()
     with pytest.raises(
         DataError, match=r"b.xlsx#Peple: 1 problem\n  no sheet named 'Peple'. It has 'People', 'Other pe"
@@ -69,7 +69,7 @@ def test_values_become_the_text_that_they_have_elsewhere(tmp_path):
             ("b", 2**53, 2, False, datetime(2020, 2, 1), None, None, None, None)]  # fmt: skip
     header = ("id", 2020, 2.5, "truth", "moment", "day", "time", "hours", "text")
     write(tmp_path, {"b.xlsx": excel({"S": [header, *rows]})})
-    cells = excel_cells(tmp_path / "b.xlsx", Wanted([("head", "relation", "tail")], or_all=True))
+    cells = read_excel(tmp_path / "b.xlsx", ColumnRequest([("head", "relation", "tail")], or_all=True))
     assert cells.names == ["id", "2020", "2.5", "truth", "moment", "day", "time", "hours", "text"]
     assert list(zip(*cells.columns, strict=True)) == [
         ("a", "1", "1.5", "True", "2020-01-31 10:30:00", "2020-01-31", "10:30:00", "1 day, 0:00:00", "007"),
@@ -83,7 +83,9 @@ def test_a_problem_names_the_row_of_the_sheet(tmp_path):
     with pytest.raises(DataError, match="row 4: column 2 is empty"):
         graph_of(tmp_path, {"b.xlsx": excel({"S": rows})})
     with pytest.raises(DataError, match=r"2 columns 'id, head'. It needs 3: x, y, z"):
-        excel_cells(write(tmp_path, {"b.xlsx": excel({"S": [("id", "head")]})}) / "b.xlsx", Wanted([("x", "y", "z")]))
+        read_excel(
+            write(tmp_path, {"b.xlsx": excel({"S": [("id", "head")]})}) / "b.xlsx", ColumnRequest([("x", "y", "z")])
+        )
 
 
 def test_links_whose_header_is_not_known_and_how_sure_they_are(tmp_path):
@@ -97,7 +99,7 @@ def test_links_whose_header_is_not_known_and_how_sure_they_are(tmp_path):
         load_task(**graphs, links=tmp_path / "e.xlsx")
     task = load_task(**graphs, links=tmp_path / "m.xlsx")
     (warning,) = task.warnings
-    assert warning.startswith(f"{tmp_path / 'm.xlsx'}: 1 of 2 links has a confidence below 1, the least 0.5: all count")
+    assert warning.startswith(f"{tmp_path / 'm.xlsx'}: 1 of 2 links has a confidence below 1, the least 0.5: all have")
 
 
 def test_names_of_entities_come_from_a_sheet_too(tmp_path):
@@ -131,7 +133,7 @@ def found(tmp_path, monkeypatch):
             monkeypatch.setattr(sys, "stdin", source)
             monkeypatch.setattr(sys, "stdout", out)
             try:
-                excel_child.sheet(WANTED | wanted)
+                excel_child.write_sheet(WANTED | wanted)
             except WrongError as error:
                 return error.about
         return [
@@ -232,11 +234,11 @@ def test_texts_that_cells_share_and_what_formulas_came_to(found):
 
 def test_strings_that_need_much_memory_or_time(tmp_path, monkeypatch):
     """In the process of its own."""
-    monkeypatch.setattr(table_process, "TIMES_ITS_SIZE", 0)
+    monkeypatch.setattr(table_process, "MEMORY_PER_BYTE", 0)
     write(tmp_path, {"s.xlsx": with_strings(range(400_000))})
-    with applied(Limits(max_stall_seconds=0.1)), pytest.raises(UnreadableError, match="got nowhere for 0"):
-        excel_cells(tmp_path / "s.xlsx", Wanted([("source", "target")]))
+    with use_limits(Limits(max_stall_seconds=0.1)), pytest.raises(UnreadableError, match="got nowhere for 0"):
+        read_excel(tmp_path / "s.xlsx", ColumnRequest([("source", "target")]))
     write(tmp_path, {"s.xlsx": with_strings(f"{i}" * 900 for i in range(30_000))})
-    with applied(Limits(max_parser_mib=64, max_expansion=10_000)), pytest.raises(UnreadableError) as caught:
-        excel_cells(tmp_path / "s.xlsx", Wanted([("source", "target")]))
+    with use_limits(Limits(max_parser_mib=64, max_expansion=10_000)), pytest.raises(UnreadableError) as caught:
+        read_excel(tmp_path / "s.xlsx", ColumnRequest([("source", "target")]))
     assert "needs more than 64 MiB: beyond the limit max_parser_mib" in str(caught.value)

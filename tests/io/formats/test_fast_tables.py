@@ -11,9 +11,9 @@ from small_files import graph_of
 from mixtea.errors import Problems
 from mixtea.io.formats import fast_tables
 from mixtea.io.formats.fast_tables import read_fast
-from mixtea.io.formats.registry import read_part
-from mixtea.io.formats.tables import read_laid_out
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.formats.registry import read_graph_data
+from mixtea.io.formats.tables import read_layout
+from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.table_layout import Layout
 
 ODD_CELLS = 'NA,null,1e5,\n007, x ,nan,True\n"a,b","say ""hi""","",\né,#,-0,2020-01-31\n""""""," ","#",\'\n'
@@ -24,7 +24,7 @@ PLAIN = {
     "empty cells": ",,,\n,,,x\n",
     "literal quotes": 'a,5" disk,7",x\nb,"\n'.replace('b,"', 'b,c,d"e"f,g'),
     "a wide space": "\u3000,\xa0,\u2028,\x85\n",
-    "long lines": ("a" * (fast_tables.AT_ONCE + 1) + ",b,c,d\n") * 2,
+    "long lines": ("a" * (fast_tables.ARROW_BLOCK_BYTES + 1) + ",b,c,d\n") * 2,
     "a mark inside": "a,b,c,\ufeff\n",
 }
 ODD = {
@@ -63,7 +63,7 @@ def both(path, layout, kind):
     found = fast and (cells(column.array() for column in fast.columns), fast.lines.tolist())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fast_tables, "MIN_BYTES", 1 << 60)
-        table = read_laid_out(path, kind, layout, Problems())
+        table = read_layout(path, kind, layout, Problems())
     return found, (cells(table.columns), table.lines.tolist())
 
 
@@ -107,7 +107,7 @@ def test_columns_that_are_meant_in_their_order_from_below_the_header(tmp_path):
 
 
 def test_blocks_are_put_together(tmp_path, monkeypatch):
-    monkeypatch.setattr("mixtea.io.safe.lines.CHUNK", 1)
+    monkeypatch.setattr("mixtea.io.safe.lines.CHUNK_BYTES", 1)
     monkeypatch.setattr("mixtea.io.safe.lines.BLOCK", 8)
     path = write(tmp_path, {"t.csv": "a,b,c,d\n" * 9 + "e,f,g,h"}) / "t.csv"
     fast, careful = both(path, LAYOUT, "CSV")
@@ -116,7 +116,7 @@ def test_blocks_are_put_together(tmp_path, monkeypatch):
 
 def test_limits_and_signs_that_arrow_does_not_take(tmp_path):
     path = write(tmp_path, {"t.csv": "a,b,c,d\n"}) / "t.csv"
-    with applied(Limits(max_columns=3)):
+    with use_limits(Limits(max_columns=3)):
         assert read_fast(path, LAYOUT, quoted=True, encoding="utf-8") is None
     assert read_fast(path, Layout("§", (0,), 1), quoted=True, encoding="utf-8") is None
 
@@ -148,5 +148,5 @@ def test_a_graph_is_the_same_by_both_readers(tmp_path, monkeypatch, text):
 
 def test_triples_are_read_so_too(tmp_path):
     path = write(tmp_path, {"g.csv": "head,relation,tail\na,r,b\nb,r,a\n"}) / "g.csv"
-    part = read_part(path, "CSV", Problems())
+    part = read_graph_data(path, "CSV", Problems())
     assert part.ids.tolist() == ["a", "b"] and part.triples.tolist() == [[0, 0, 1], [1, 0, 0]]

@@ -14,9 +14,10 @@ from processes import run
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.endings import format_of, plain_name
 from mixtea.io.formats.headers import TRIPLE_HEADERS
-from mixtea.io.safe.open import opened
+from mixtea.io.named_parts import plain_name
+from mixtea.io.safe.open import open_input
+from mixtea.io.sniff import format_by_ending
 
 TRIPLES = [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c")]
 NT = "".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in TRIPLES)
@@ -50,7 +51,9 @@ def test_every_format_gives_the_same_triples(name, packed, tmp_path):
     graph = graph_of(tmp_path, {name + packed: data})
     assert triples_of(graph) == TRIPLES
     assert graph.triples.dtype == np.int64 and graph.ids.dtype == object
-    assert [(file.format, file.n_triples) for file in graph.files] == [(format_of(tmp_path / (name + packed)), 2)]
+    assert [(file.format, file.n_triples) for file in graph.files] == [
+        (format_by_ending(tmp_path / (name + packed)), 2)
+    ]
 
 
 def test_several_files_of_a_side_are_one_graph(tmp_path):
@@ -66,7 +69,7 @@ def test_names_of_files_say_what_they_are(tmp_path):
     kinds = {
         "a.sssom.tsv": "SSSOM", "a.SSSOM.TSV.gz": "SSSOM", "a.b.nt.zst": "N-Triples", "x.gz": "TSV", "v1.2": "TSV",
     }  # fmt: skip
-    assert {name: format_of(tmp_path / name) for name in kinds} == kinds
+    assert {name: format_by_ending(tmp_path / name) for name in kinds} == kinds
     assert [plain_name(tmp_path / name) for name in ("a.nt.gz", "a.tsv", "a", "a.zst")] == ["a", "a", "a", "a"]
 
 
@@ -99,7 +102,7 @@ def test_zstd_frames_follow_each_other(tmp_path):
     pack = zstandard.ZstdCompressor().compress
     big = "".join(f"a{i}\tr\tb{i}\n" for i in range(50_000)).encode()
     write(tmp_path, {"g.zst": pack(big[:100_000]) + pack(big[100_000:])})
-    with opened(tmp_path / "g.zst") as file:
+    with open_input(tmp_path / "g.zst") as file:
         assert file.read() == big
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mixtea.errors import Problems
 from mixtea.io.links.read import read_link_table
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 
 ROWS = [
     {"source": 'a"\n', "target": "A", "probability": 0.5},
@@ -30,8 +30,8 @@ def read(tmp_path, text):
 def test_a_list_alone_or_under_mappings(tmp_path, whole, indent):
     table, problems = read(tmp_path, json.dumps(whole, indent=indent))
     assert problems == [] and [column.tolist() for column in table.columns] == [['a"\n', "c"], ["A", "C"]]
-    np.testing.assert_array_equal(table.measures, [0.5, np.nan])
-    assert "1 row is left out, not saying that two are the same (1 without an end)" in table.warnings[0]
+    np.testing.assert_array_equal(table.confidences, [0.5, np.nan])
+    assert "1 row is left out, not stating that two are the same (1 without an end)" in table.warnings[0]
     assert table.lines.tolist() == ([1, 1] if indent is None else table.lines.tolist())
 
 
@@ -51,7 +51,7 @@ def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):
         {"subject_id": "a", "predicate_id": name, "object_id": "A"} for name in ("skos:exactMatch", "skos:broadMatch")
     ]
     table, problems = read(tmp_path, json.dumps(rows))
-    assert len(table) == 1 and problems == [] and "1 skos:broadMatch" in table.warnings[0] and table.measures is None
+    assert len(table) == 1 and problems == [] and "1 skos:broadMatch" in table.warnings[0] and table.confidences is None
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_rows_of_sssom_that_say_something_else_are_left_out(tmp_path):
         ('[{"source": "a", "goal": "A"}]', "no source and target"),
         ('[{"source": 1, "target": "A"}]', "no source and target"),
         ('[{"source": "a", "target": "\\ud800"}]', r"line 1: half a character in source or target: 'a \ud800'"),
-        ('[{"source": ' + "[" * 100_000, "nesting beyond sense"),
-        ('[{"source": ' + "1" * 5000 + "}]", "a number or nesting beyond sense"),
+        ('[{"source": ' + "[" * 100_000, "nesting out of range"),
+        ('[{"source": ' + "1" * 5000 + "}]", "a number or nesting out of range"),
     ],
 )
 def test_what_is_no_list_of_links_is_said(tmp_path, text, said):
@@ -80,7 +80,7 @@ def test_no_more_than_one_object_is_held(tmp_path):
     table, problems = read(tmp_path, f"[{rows}]")
     assert problems == [] and table.columns[0].tolist() == [f"{i}" for i in range(8000)]
     assert table.lines.tolist() == list(range(1, 8001))
-    with applied(Limits(max_token_mib=1)):
+    with use_limits(Limits(max_token_mib=1)):
         lines = "\n".join(['"' + "x" * 1000 + '",'] * 12_000)
         _, problems = read(tmp_path, f'[{{"source": [\n{lines}\n1], "target": "A"}}]')
     assert len(problems) == 1 and "beyond the limit max_token_mib" in problems[0]

@@ -10,7 +10,7 @@ from conftest import write
 from small_files import graph_of, triples_of
 
 from mixtea import DataError
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 
 ROWS = [
     {"id": "Q1", "name": "Rome", "in": "Q2", "also": ["Roma", None, "Urbs"], "people": 2.5},
@@ -68,7 +68,7 @@ WRONG = {
     "several ends": ('{"head": "a", "relation": "r", "tail": ["b", "c"]}', "line 1: several values in a triple, in"),
     "no end": ('{"head": "a", "relation": "r", "tail": null}', "line 1: column 3 is empty"),
     "links": ('{"source": "a", "target": "b"}', "2 columns 'source, target'. It needs 3"),
-    "edges": ('{"source": "a", "target": "b", "weight": 1}', "no column says by which relation"),
+    "edges": ('{"source": "a", "target": "b", "weight": 1}', "no column gives the relation"),
     "two of a name": ('{"id": 1, "x y": 1, "x_y": 2}', "two columns named x y"),
     "bytes": (b'{"id": 1, "n": "\xff"}\n{"id": 2, "n": "x"}', "line 1: byte ff is not UTF-8"),
 }  # fmt: skip
@@ -91,5 +91,5 @@ def test_mistakes_are_named_with_their_lines(tmp_path, mistake):
 )
 def test_limits_hold(tmp_path, text, limits, name):
     write(tmp_path, {})
-    with applied(limits), pytest.raises(DataError, match=f"beyond the limit {name}"):
+    with use_limits(limits), pytest.raises(DataError, match=f"beyond the limit {name}"):
         graph_of(tmp_path, {"g.jsonl": text})

@@ -12,7 +12,7 @@ from sssom_pydantic import read as read_by_others
 from mixtea import DataError, load_task
 from mixtea.errors import Problems
 from mixtea.graph.iris import encode_id
-from mixtea.io.filter import Reading
+from mixtea.io.filter import GraphFilter
 from mixtea.io.formats.sssom import curie_map, read_sssom
 from mixtea.io.safe.problems import UnreadableError
 
@@ -62,7 +62,7 @@ def test_rdf_links_are_turned_round_where_only_that_fits(tmp_path):
     task = task_of(tmp_path, "l.nt", content)
     assert links_of(task) == LINKS[:2]
     left_out, turned = task.warnings
-    assert left_out.endswith("1 statement is left out, not saying that two are the same (1 http://e.org/r)")
+    assert left_out.endswith("1 statement is left out, not stating that two are the same (1 http://e.org/r)")
     assert turned.endswith("1 link turned round, to go from source to target")
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_link_in_sssom_is_left_out_with_its_reason(tmp_path):
     task = task_of(tmp_path, "l.sssom.tsv", rows + "e:d\tskos:exactMatch\tsssom:NoTermFound\tx\tNot\n")
     assert links_of(task) == LINKS and len(task.rejected) == 0
     assert task.warnings[0].endswith(
-        "3 rows are left out, not saying that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
+        "3 rows are left out, not stating that two are the same (1 skos:broadMatch, 1 Not skos:broadMatch, 1 no id)"
     )
 
 
@@ -183,9 +183,9 @@ def test_rejected_pairs_of_what_is_left_out_are_left_out_too(tmp_path):
     write(tmp_path, {"l.sssom.tsv": rows})
     more = f"<{E}d> <{E}only> <{E}c> .\n"
     write(tmp_path, {"s.nt": SOURCE.replace(f"<{E}c> <{E}r> <{E}d> .\n", more), "t.nt": TARGET})
-    reading = Reading(drop_predicates=[E + "only"])
+    kept = GraphFilter(drop_predicates=[E + "only"])
     task = load_task(
-        source=tmp_path / "s.nt", target=tmp_path / "t.nt", links=tmp_path / "l.sssom.tsv", reading=reading
+        source=tmp_path / "s.nt", target=tmp_path / "t.nt", links=tmp_path / "l.sssom.tsv", graph_filter=kept
     )
     assert len(task.rejected) == 0 and task.warnings[0].endswith(
         "1 pair left out, of entities that the options leave out"
@@ -262,5 +262,5 @@ NO_MAPS = {
 @pytest.mark.parametrize("text", NO_MAPS)
 def test_a_curie_map_that_is_no_plain_map(text, tmp_path):
     write(tmp_path, {"l.sssom.tsv": text + "subject_id\tpredicate_id\tobject_id\n"})
-    with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is no plain map of .* Write"):
+    with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is not a plain map of .* Write"):
         read_sssom(tmp_path / "l.sssom.tsv", Problems())

@@ -14,10 +14,10 @@ from conftest import write
 from small_files import sqlite, triples_of
 
 from mixtea import DataError, Limits, load_task
-from mixtea.io.formats.sqlite import sqlite_cells
-from mixtea.io.formats.table_process import Wanted
-from mixtea.io.named_parts import named
-from mixtea.io.safe.limits import applied
+from mixtea.io.formats.table_process import ColumnRequest
+from mixtea.io.formats.typed_tables import read_sqlite
+from mixtea.io.named_parts import split_name
+from mixtea.io.safe.limits import use_limits
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandboxed import sqlite_child, table_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
@@ -26,7 +26,7 @@ TOWNS = ("id TEXT, name TEXT, size REAL, founded INTEGER, part TEXT",
          [("a", "Rome", 2.5, -753, "b"), ("b", "Italy", None, 1861, None)])  # fmt: skip
 VIEW = "CREATE VIEW same AS SELECT 'a' AS source, 'x' AS target UNION SELECT 'b', 'y'"
 BASE = sqlite({"towns": TOWNS, "other": ("id, name", [("x", "Roma"), ("y", "Italia")])}, VIEW)
-ALL = Wanted([("head", "relation", "tail")], or_all=True)
+ALL = ColumnRequest([("head", "relation", "tail")], or_all=True)
 
 
 @pytest.fixture
@@ -107,23 +107,23 @@ def test_changes_beside_the_file_are_not_passed_over(base):
         writer.execute("INSERT INTO other VALUES ('z', 'Zara')")
         writer.commit()
         with pytest.raises(UnreadableError, match=r"not in the file yet lie beside it, in b\.db-wal\. Close"):
-            sqlite_cells(Path(f"{base}#other"), ALL)
-    assert sqlite_cells(Path(f"{base}#other"), ALL).columns[0].tolist() == ["x", "y", "z"]
+            read_sqlite(Path(f"{base}#other"), ALL)
+    assert read_sqlite(Path(f"{base}#other"), ALL).columns[0].tolist() == ["x", "y", "z"]
     write(base.parent, {"b.db-journal": bytes(512)})  # one that is done with
     packed = gzip.compress(base.read_bytes())
-    assert sqlite_cells(Path(f"{base}#other"), ALL).columns[1].tolist() == ["Roma", "Italia", "Zara"]
+    assert read_sqlite(Path(f"{base}#other"), ALL).columns[1].tolist() == ["Roma", "Italia", "Zara"]
     write(base.parent, {"c.db.gz": packed})
-    assert sqlite_cells(base.parent / "c.db.gz#other", ALL).columns[0].tolist() == ["x", "y", "z"]
+    assert read_sqlite(base.parent / "c.db.gz#other", ALL).columns[0].tolist() == ["x", "y", "z"]
 
 
 def test_names_of_files_and_tables_with_odd_signs(tmp_path):
     content = sqlite({'"a#b ""c"""': ("id, n", [("a", 1)])})
     write(tmp_path, {"50% #1?.db": content, "x#y.xlsx": b"", "plain": content})
-    cells = sqlite_cells(Path(f'sqlite:{tmp_path}/50% #1?.db#a#b "c"'), ALL)
+    cells = read_sqlite(Path(f'sqlite:{tmp_path}/50% #1?.db#a#b "c"'), ALL)
     assert list(zip(*cells.columns, strict=True)) == [("a", "1")]
-    assert named(tmp_path / "x#y.xlsx").file == tmp_path / "x#y.xlsx" and named(Path("c#.csv")).part == ""
-    assert named(Path(f"sqlite:{tmp_path}/plain#t")) == (tmp_path / "plain", "t", "")
-    assert named(Path("sqlite:" + "x" * 300 + "#t")).part == "t"
+    assert split_name(tmp_path / "x#y.xlsx").file == tmp_path / "x#y.xlsx" and split_name(Path("c#.csv")).part == ""
+    assert split_name(Path(f"sqlite:{tmp_path}/plain#t")) == (tmp_path / "plain", "t", "")
+    assert split_name(Path("sqlite:" + "x" * 300 + "#t")).part == "t"
 
 
 WANTED = {
@@ -145,7 +145,7 @@ def found(tmp_path, monkeypatch):
             monkeypatch.setattr(sys, "stdin", source)
             monkeypatch.setattr(sys, "stdout", out)
             try:
-                assert sqlite_child.table(WANTED | {"uri": uri} | wanted) == {}
+                assert sqlite_child.write_table(WANTED | {"uri": uri} | wanted) == {}
             except WrongError as error:
                 return error.about
         table = pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all()
@@ -182,7 +182,7 @@ def test_databases_in_the_child(found):
 
 def test_only_the_limits_of_the_call_hold(base):
     with (
-        applied(Limits(max_rows=1)),
+        use_limits(Limits(max_rows=1)),
         pytest.raises(UnreadableError, match="more than 1 rows: beyond the limit max_rows"),
     ):
-        sqlite_cells(Path(f"{base}#other"), ALL)
+        read_sqlite(Path(f"{base}#other"), ALL)

@@ -67,7 +67,7 @@ def test_edges_are_triples(tmp_path, header):
 
 
 def test_edges_without_a_relation_are_refused(tmp_path):
-    with pytest.raises(DataError, match="line 1: no column says by which relation: 'source;target;weight'"):
+    with pytest.raises(DataError, match="line 1: no column gives the relation: 'source;target;weight'"):
         graph_of(tmp_path, {"e.csv": "source;target;weight\nx;y;1\n"})
 
 

@@ -91,8 +91,8 @@ def test_labels_in_a_file_are_the_entities_that_alone_have_them(tmp_path):
     assert len(task.train) + len(task.valid) == 3
     labels, outside = (warning.removeprefix(f"{tmp_path / 'l.tsv'}: ") for warning in task.warnings)
     assert labels == (
-        "2 ends are labels in place of an id, such as 'Rome city' for 'https://s.org/Rome': taken as the entity that "
-        "alone is called so"
+        "2 ends are labels in place of an id, such as 'Rome city' for 'https://s.org/Rome': taken as the only "
+        "entity with this label"
     )
     assert outside.startswith("1 of 4 links is left out") and "Labels that several entities have" in outside
 
@@ -113,8 +113,8 @@ def test_links_that_are_less_than_sure_are_told(name, text, tmp_path):
     write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET, name: text})
     *_, warning = load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / name).warnings
     assert warning == (
-        f"{tmp_path / name}: 1 of 2 links has a confidence below 1, the least 0.25: all count alike. Remove those that "
-        "are not sure enough."
+        f"{tmp_path / name}: 1 of 2 links has a confidence below 1, the least 0.25: all have the same weight. Remove "
+        "those whose confidence is too low."
     )
 
 

@@ -7,7 +7,7 @@ from conftest import write
 from small_files import triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.summary import doubts
+from mixtea.io.checks import task_warnings
 
 OWL = "@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
 PREFIXES = OWL + "@prefix s: <http://s.org/> . @prefix t: <http://t.org/> . @prefix d: <http://d.org/> .\n"
@@ -48,7 +48,7 @@ def test_links_of_a_graph_are_no_triples_of_it(back, tmp_path):
     assert (
         task.warnings[0] == f"{tmp_path / 's.ttl'}: 2 links between the graphs are taken out of the graph that it holds"
     )
-    assert not any("graph too" in doubt for doubt in doubts(task))
+    assert not any("graph too" in doubt for doubt in task_warnings(task))
 
 
 def test_links_of_a_graph_that_lead_elsewhere_are_an_error(tmp_path):
@@ -64,25 +64,27 @@ def test_links_of_a_graph_that_lead_elsewhere_are_an_error(tmp_path):
 def test_links_that_are_triples_are_doubted(tmp_path):
     write(tmp_path, {"l.tsv": "http://s.org/a\thttp://t.org/A\nhttp://s.org/b\thttp://t.org/B\n"})
     task = task_of(tmp_path, SOURCE + HELD, TARGET, "l.tsv")
-    (held,) = (doubt for doubt in doubts(task) if "graph too" in doubt)
+    (held,) = (doubt for doubt in task_warnings(task) if "graph too" in doubt)
     assert held == (
-        "2 links are triples of the source graph too, such as of owl:equivalentClass: what is to be found stands "
-        "there, and scores will flatter; name the graph's file as links, or leave such triples out (--drop-predicates "
-        "owl:equivalentClass)"
+        "2 links are triples of the source graph too, such as of owl:equivalentClass: what is to be found is "
+        "there, and scores will be too high; name the graph's file as links, or leave such triples out "
+        "(--drop-predicates owl:equivalentClass)"
     )
-    (equal,) = (doubt for doubt in doubts(task) if "the same IRI" in doubt)
+    (equal,) = (doubt for doubt in task_warnings(task) if "the same IRI" in doubt)
     assert equal.startswith("2 entities have the same IRI in both graphs, such as 'http://t.org/A': that alone does")
 
 
 def test_files_given_twice_are_doubted(tmp_path):
     write(tmp_path, {"s.ttl": SOURCE, "t.ttl": TARGET + "s:a t:r t:A .", "l.tsv": "http://s.org/a\thttp://s.org/a\n"})
     twice = [tmp_path / "s.ttl", tmp_path / ".." / tmp_path.name / "s.ttl"]
-    found = doubts(load_task(source=twice, target=tmp_path / "s.ttl", links=tmp_path / "l.tsv"))
+    found = task_warnings(load_task(source=twice, target=tmp_path / "s.ttl", links=tmp_path / "l.tsv"))
     assert "s.ttl is given twice for one graph: it adds nothing the second time" in found
     assert "s.ttl is given as source and as target: every entity of it is its own counterpart" in found
     (equal,) = (
         doubt
-        for doubt in doubts(load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv"))
+        for doubt in task_warnings(
+            load_task(source=tmp_path / "s.ttl", target=tmp_path / "t.ttl", links=tmp_path / "l.tsv")
+        )
         if "the same IRI" in doubt
     )
     assert equal == (

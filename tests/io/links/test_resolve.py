@@ -11,7 +11,7 @@ from conftest import said_graph, said_task
 
 from mixtea import DataError
 from mixtea.graph.labels import TRANSLATION_RANK, Labels
-from mixtea.io.links.resolve import entities, links_of, nearest_names
+from mixtea.io.links.resolve import nearest_names, resolve_entities, resolve_links
 
 
 @pytest.fixture
@@ -22,18 +22,20 @@ def graph():
 
 @pytest.mark.parametrize("name, place", [("http://a/e1", 1), ("a:e1", 1), ("Rome", 0), (3, 3), (np.int32(3), 3)])
 def test_the_ways_to_name_an_entity(graph, name, place):
-    assert entities(graph, [name], "source").tolist() == [place]
-    assert entities(graph, name, "source").tolist() == [place] if isinstance(name, str) else True
+    assert resolve_entities(graph, [name], "source").tolist() == [place]
+    assert resolve_entities(graph, name, "source").tolist() == [place] if isinstance(name, str) else True
 
 
 def test_an_id_comes_before_a_label(graph):
-    assert entities(replace(graph, ids=np.array(["x", "Rome", "y", "z"], dtype=object)), ["Rome"], "source") == [1]
+    assert resolve_entities(
+        replace(graph, ids=np.array(["x", "Rome", "y", "z"], dtype=object)), ["Rome"], "source"
+    ) == [1]
 
 
 def test_a_translation_is_no_name_of_its_own(graph):
     more = Labels.of_entities([3], ["Roma"], TRANSLATION_RANK)
     with pytest.raises(DataError, match="no entity 'Roma'"):
-        entities(replace(graph, labels=Labels.concat([graph.labels, more]).as_set()), ["Roma"], "source")
+        resolve_entities(replace(graph, labels=Labels.concat([graph.labels, more]).as_set()), ["Roma"], "source")
 
 
 WRONG = {
@@ -51,7 +53,7 @@ WRONG = {
 def test_mistakes_are_named(graph, mistake):
     names, message = WRONG[mistake]
     with pytest.raises(DataError) as raised:
-        entities(graph, names, "source")
+        resolve_entities(graph, names, "source")
     assert str(raised.value).endswith(message)
 
 
@@ -65,12 +67,12 @@ def test_links_are_pairs_in_many_forms(graph):
         [("Rome", "a:e3")], {"Rome": "a:e3"}, [[0, 3]], np.array([[0, 3]]), np.array([["Rome", "http://a/e3"]]),
         pd.DataFrame({"target": ["a:e3"], "source": ["Rome"]}), pd.DataFrame({"x": [0], "y": [3]}), iter([(0, 3)]),
     )  # fmt: skip
-    assert all(links_of(task, links).tolist() == [[0, 3]] for links in forms)
+    assert all(resolve_links(task, links).tolist() == [[0, 3]] for links in forms)
 
 
 def test_a_number_beside_text_is_an_id(graph):
     numbered = replace(graph, ids=np.array(["7", "8", "0", "9"], dtype=object))
-    assert links_of(said_task(numbered, graph), [(0, "Rome")]).tolist() == [[2, 0]]
+    assert resolve_links(said_task(numbered, graph), [(0, "Rome")]).tolist() == [[2, 0]]
 
 
 @pytest.mark.parametrize(
@@ -78,4 +80,4 @@ def test_a_number_beside_text_is_an_id(graph):
 )
 def test_what_are_no_links_is_refused(graph, links):
     with pytest.raises(DataError, match=r"Give pairs: \[\(source, target\), ...\]\."):
-        links_of(said_task(graph, graph), links)
+        resolve_links(said_task(graph, graph), links)

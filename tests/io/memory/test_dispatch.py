@@ -133,11 +133,14 @@ WRONG = {
     "None": (dict(source=[*ROWS, ("x", None, "y")]), r"source \(rows\).*\n  row 4: no relation \(None\)\. Write an id"),
     "NA": (dict(links=pd.DataFrame({"source": pd.array(["a", pd.NA]), "target": ["A", "B"]})), "row 2: no source"),
     "no text": (dict(source=[("a", "r", "")]), "row 1: column 3 is empty"),
-    "a number with a point": (dict(source=[("a", "r", 1.5)]), "row 1: tail is no id but float '1.5'. Ids are text or"),
-    "a number too large": (dict(source=[("a", "r", 1e300)]), "row 1: tail is no id but float"),
-    "a date": (dict(source=[("a", "r", pd.Timestamp("2020-01-01"))]), "tail is no id but Timestamp '2020-01-01"),
-    "a truth": (dict(source=[("a", "r", True)]), "tail is no id but bool 'True'"),
-    "bytes": (dict(source=[(b"a", "r", "b")]), "head is no id but bytes"),
+    "a number with a point": (
+        dict(source=[("a", "r", 1.5)]),
+        "row 1: tail is not an id but float '1.5'. Ids are text or",
+    ),
+    "a number too large": (dict(source=[("a", "r", 1e300)]), "row 1: tail is not an id but float"),
+    "a date": (dict(source=[("a", "r", pd.Timestamp("2020-01-01"))]), "tail is not an id but Timestamp '2020-01-01"),
+    "a truth": (dict(source=[("a", "r", True)]), "tail is not an id but bool 'True'"),
+    "bytes": (dict(source=[(b"a", "r", "b")]), "head is not an id but bytes"),
     "two columns": (
         dict(source=frame("source", "r", "target")[["source", "target"]]),
         "2 columns 'source, target'. It needs 3: head, relation, tail",
@@ -151,7 +154,7 @@ WRONG = {
     ),
     "edges without a relation": (
         dict(source=pd.DataFrame([["a", "b", 1]], columns=["source", "target", "weight"])),
-        "no column says by which relation: 'source, target, weight'. Name that column relation",
+        "no column gives the relation: 'source, target, weight'. Name that column relation",
     ),
     "ids alone": (dict(source=[{"id": "a"}]), "1 column 'id'. It needs 3"),
     "a column twice": (dict(source=pd.DataFrame([["a", 1, 2]], columns=["id", "x", "X"])), "two columns named x:"),
@@ -159,12 +162,12 @@ WRONG = {
     "half a value": (dict(source=[{"id": "a", "b": HALF}]), r"row 1: half a character in column 'b', 'x\\ud800'\. No"),
     "an object inside an object": (dict(source=[{"id": "a", "b": {"c": 1}}]), "row 1: an object inside .* in 'b'"),
     "a list inside a list": (dict(source=[{"id": "a", "b": [["c"]]}]), "row 1: a list inside a list, in 'b'"),
-    "a value of another type": (dict(source=[{"id": "a", "b": b"c"}]), "row 1: 'b' is no value but bytes"),
+    "a value of another type": (dict(source=[{"id": "a", "b": b"c"}]), "row 1: 'b' is not a value but bytes"),
     "several ids": (dict(source=[{"id": ["a", "b"], "c": 1}]), "several ids of an entity, in 'id'. Write one id"),
     "rows without any": (dict(source=pd.DataFrame({"id": [], "name": []})), r"\n  empty\. It needs rows"),
     "a column of Arrow": (
         dict(source=pa.chunked_array([["a"]])),
-        r"source: an object of type pyarrow\.ChunkedArray is no table that Arrow can hand over \(",
+        r"source: an object of type pyarrow\.ChunkedArray is not a table that Arrow can export \(",
     ),
     "a flat array": (
         dict(links=np.array(["a", "A"])),
@@ -283,7 +286,7 @@ def test_a_damaged_table_of_arrow_is_refused():
         def __arrow_c_stream__(self, requested_schema=None):
             raise ValueError("nothing left")
 
-    with pytest.raises(DataError, match=r"links: .*Broken is no table that Arrow can hand over \(nothing left\)"):
+    with pytest.raises(DataError, match=r"links: .*Broken is not a table that Arrow can export \(nothing left\)"):
         load_task(source=ROWS, target=OTHERS, links=Broken())
 
 

@@ -13,7 +13,7 @@ import anatomy
 
 from mixtea import DataError
 from mixtea.graph.prefixes import BUILT_IN
-from mixtea.io.rdf.owl import said_of, text_of
+from mixtea.io.rdf.owl import collapsed_predicate, collapsed_text_predicate
 
 HEAD = "".join(f"@prefix {p}: <{BUILT_IN[p]}> .\n" for p in ("rdf", "rdfs", "owl", "skos", "skosxl", "oboInOwl", "xsd"))
 HEAD += f"@prefix : <{E}> .\n"
@@ -151,5 +151,11 @@ def test_an_ontology_is_what_a_person_counts_in_it(tmp_path):
 
 def test_what_a_node_means_is_decided_by_three_words():
     some, sub = BUILT_IN["owl"] + "someValuesFrom", BUILT_IN["rdfs"] + "subClassOf"
-    assert said_of(sub, some, "p") == "p" and said_of(sub, some) is None and said_of("r", "s") == "s"
-    assert text_of("r", BUILT_IN["rdfs"] + "label") == "r" and text_of("r", "s") == "s"
+    assert (
+        collapsed_predicate(sub, some, "p") == "p"
+        and collapsed_predicate(sub, some) is None
+        and collapsed_predicate("r", "s") == "s"
+    )
+    assert (
+        collapsed_text_predicate("r", BUILT_IN["rdfs"] + "label") == "r" and collapsed_text_predicate("r", "s") == "s"
+    )

@@ -11,7 +11,7 @@ from small_files import E, graph_of, triples_of
 from mixtea.errors import DataError, Problems
 from mixtea.io.links.read import read_link_table, read_links
 from mixtea.io.rdf import mend as rdf_mending
-from mixtea.io.rdf.mend import NO_BASE, own_base, resolved
+from mixtea.io.rdf.mend import NO_BASE, find_base, resolve_iri
 
 TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
@@ -108,7 +108,7 @@ def test_what_stays_an_error(case, tmp_path):
 
 
 def test_a_file_of_another_kind_is_not_read_to_its_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(rdf_mending, "MOST_LEFT_OUT", 3)
+    monkeypatch.setattr(rdf_mending, "MIN_LEFT_OUT", 3)
     left_out = []
     monkeypatch.setattr(rdf_mending.Mending, "add", lambda self, what, *about: left_out.append(what) or add(self, what))
 
@@ -208,11 +208,11 @@ BASES = {
 @pytest.mark.parametrize("case", BASES)
 def test_the_base_comes_from_the_text_of_the_file(case):
     kind, first, base = BASES[case]
-    assert own_base(first, kind) == base
+    assert find_base(first, kind) == base
 
 
 def test_half_an_address_stays_relative():
-    assert resolved("//[", NO_BASE) == "//["
+    assert resolve_iri("//[", NO_BASE) == "//["
 
 
 LINKS = {

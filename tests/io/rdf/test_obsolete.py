@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import write
 
-from mixtea import DataError, Reading, load_task
+from mixtea import DataError, GraphFilter, load_task
 
 OBO = """format-version: 1.2
 [Term]
@@ -55,7 +55,7 @@ def test_they_are_left_out_with_a_count_and_so_are_links_to_them(tmp_path):
 
 
 def test_they_can_be_kept(tmp_path):
-    task = task_of(tmp_path, reading=Reading(keep_obsolete=True))
+    task = task_of(tmp_path, graph_filter=GraphFilter(keep_obsolete=True))
     assert task.source.n_entities == 4 and task.target.n_entities == 5 and len(task.train) + len(task.valid) == 3
 
 

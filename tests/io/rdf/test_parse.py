@@ -8,11 +8,10 @@ from small_files import E, graph_of, shown, triples_of
 
 from mixtea.errors import Problems
 from mixtea.graph import prefixes
-from mixtea.io.filter import Reading
+from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.load_graph import read_graph
 from mixtea.io.rdf.parse import Statements
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.selection import Selection
 
 HEAD = f"""@prefix : <{E}> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -53,7 +52,7 @@ NAMED = HEAD + ':a rdfs:label "Hund"@de, "dog"@en-GB, "chien"@fr ; skos:prefLabe
     [(("en", ""), "hound"), (("de",), "Hund"), (("xx",), "Hund"), (("fr", "de"), "chien"), (("EN-gb",), "dog")],
 )
 def test_labels_by_language(languages, name, tmp_path):
-    graph = graph_of(tmp_path, {"g.ttl": NAMED}, selection=Selection(Reading(languages=languages)))
+    graph = graph_of(tmp_path, {"g.ttl": NAMED}, graph_filter=AppliedFilter(GraphFilter(languages=languages)))
     assert shown(graph) == {E + "a": name, E + "b": "B"} and graph.display(0) == name
 
 

@@ -12,9 +12,9 @@ from mixtea import DataError, load_task
 from mixtea.errors import Problems
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.safe.encoding import encoding_of, encoding_of_start
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.sniff import kind_of
+from mixtea.io.sniff import detect_format
 
 TABLE = "id,name,note\n1,Évian,“Café” – déjà vu\n2,Köln,50 €\n3,Rome,\n"
 NAMES = {"1": "Évian", "2": "Köln", "3": "Rome"}
@@ -77,7 +77,7 @@ def test_line_numbers_and_limits_in_utf_16(tmp_path):
     with pytest.raises(DataError, match="line 3: 2 columns"):
         graph_of(tmp_path, {"g.tsv": text})
     path = write(tmp_path, {"t.txt": ("a\tb\n" + "c" * (1 << 20) + "\td\n").encode("utf-16")}) / "t.txt"
-    with applied(Limits(max_token_mib=1)), pytest.raises(UnreadableError, match="line 2: more than 1 MiB long"):
+    with use_limits(Limits(max_token_mib=1)), pytest.raises(UnreadableError, match="line 2: more than 1 MiB long"):
         list(text_lines(path, Problems(), "utf-16-le"))
 
 
@@ -90,7 +90,7 @@ def test_utf_16_that_is_broken(tmp_path):
 def test_other_formats_are_utf_8_alone(tmp_path):
     for name, text in (("g.ttl", "@prefix : <http://a.org/> .\n:a :b :c .\n"), ("g.jsonl", '{"id": 1, "b": 2}\n' * 3)):
         with pytest.raises(UnreadableError, match="UTF-16 text, which is not UTF-8"):
-            kind_of(write(tmp_path, {name: text.encode("utf-16")}) / name)
+            detect_format(write(tmp_path, {name: text.encode("utf-16")}) / name)
     with pytest.raises(DataError, match="not UTF-8"):
         graph_of(tmp_path, {"g.jsonl": '{"id": "é", "b": "c"}\n'.encode("cp1252")})
 
@@ -98,7 +98,7 @@ def test_other_formats_are_utf_8_alone(tmp_path):
 def test_nuls_alone_make_no_utf_16(tmp_path):
     assert encoding_of_start(b"\x01\x00" * 20) == encoding_of_start(b"a\x00" * 20 + b"\x00\xd8a\x00") == "utf-8"
     with pytest.raises(UnreadableError, match="UTF-16 text"):
-        kind_of(write(tmp_path, {"g.tsv": b"\x01\x00" * 20}) / "g.tsv")
+        detect_format(write(tmp_path, {"g.tsv": b"\x01\x00" * 20}) / "g.tsv")
 
 
 def test_links_and_sssom(tmp_path):

@@ -16,8 +16,16 @@ from mixtea import load_task
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.io.load_graph import read_graph
 from mixtea.io.safe import limits
-from mixtea.io.safe.limits import ENVIRONMENT, FIELDS, Limits, also_in_new_processes, applied, in_force, parsed
-from mixtea.io.safe.problems import told
+from mixtea.io.safe.limits import (
+    ENVIRONMENT,
+    FIELDS,
+    Limits,
+    also_in_new_processes,
+    current_limits,
+    parse_limits,
+    use_limits,
+)
+from mixtea.io.safe.problems import truncate_rows
 
 TTL = "<a:a> <a:b> <a:c> .\n"
 LONG = "x" * (1 << 20)
@@ -40,28 +48,28 @@ DEEP = "<a:a> <a:b> " + "<<( <a:a> <a:b> " * 5 + "<a:c>" + ")>>" * 5 + "."
 )
 def test_wrong_limits_are_explained(words, message):
     with pytest.raises(ConfigError, match=message):
-        parsed(words)
+        parse_limits(words)
 
 
 def test_limits_are_numbers():
-    assert parsed(["max_rows=1e6", " max_gib = 2 "]) == Limits(max_rows=1_000_000, max_gib=2.0)
+    assert parse_limits(["max_rows=1e6", " max_gib = 2 "]) == Limits(max_rows=1_000_000, max_gib=2.0)
     with pytest.raises(ConfigError, match="whole number, not True"):
         Limits(max_rows=True)
 
 
 def test_limits_hold_in_a_block_and_in_processes_started_there(monkeypatch):
     monkeypatch.delenv(ENVIRONMENT, raising=False)
-    with applied(Limits(max_rows=5)), applied(None):
-        assert in_force().max_rows == 5
-    program = "from mixtea.io.safe.limits import in_force; print(in_force().max_rows)"
+    with use_limits(Limits(max_rows=5)), use_limits(None):
+        assert current_limits().max_rows == 5
+    program = "from mixtea.io.safe.limits import current_limits; print(current_limits().max_rows)"
     with also_in_new_processes(Limits(max_rows=7)):
-        assert in_force().max_rows == 7
+        assert current_limits().max_rows == 7
         assert run([sys.executable, "-c", program]).stdout == "7\n"
-    assert in_force() == Limits() and ENVIRONMENT not in os.environ
+    assert current_limits() == Limits() and ENVIRONMENT not in os.environ
     monkeypatch.setenv(ENVIRONMENT, "max_rows=9")
     with also_in_new_processes(Limits()):
         pass
-    assert in_force().max_rows == 9
+    assert current_limits().max_rows == 9
 
 
 BEYOND = {
@@ -105,8 +113,8 @@ def test_the_option(tmp_path, mixtea):
 
 def test_problems_are_counted_and_not_all_kept(tmp_path):
     write(tmp_path, {"g.tsv": "a\n" * 500 + "\tr\tb\n" * 5})
-    with applied(Limits(max_problems=100)):
-        problems = Problems(in_force().max_problems)
+    with use_limits(Limits(max_problems=100)):
+        problems = Problems(current_limits().max_problems)
         read_graph(tmp_path / "g.tsv", problems)
         problems.add(tmp_path / "other", None, "", "wrong", "Correct it.")
     with pytest.raises(DataError) as caught:
@@ -116,8 +124,8 @@ def test_problems_are_counted_and_not_all_kept(tmp_path):
     assert lines[3:] == [f"{tmp_path / 'other'}: 1 problem", "  wrong. Correct it."] and len(problems.found) == 101
     problems.add(tmp_path / "g.tsv", 1, "", "more", "")
     assert problems.skipped[tmp_path / "g.tsv"] == 406
-    assert len(told(Problems(), tmp_path, np.arange(5))) == 5
-    Problems(in_force().max_problems).raise_if_any()
+    assert len(truncate_rows(Problems(), tmp_path, np.arange(5))) == 5
+    Problems(current_limits().max_problems).raise_if_any()
 
 
 def test_the_documentation_of_the_limits_is_current():

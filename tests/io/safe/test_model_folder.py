@@ -105,7 +105,7 @@ HOSTILE = {
     "JSON without a bottom": ("config.json", "[" * 100_000, "no JSON (maximum recursion"),
     "far too much JSON": (
         "config.json",
-        " " * (model_folder.LARGEST_JSON + 1),
+        " " * (model_folder.MAX_JSON_BYTES + 1),
         "more than 4,194,304 bytes of settings",
     ),
 }
@@ -138,7 +138,7 @@ def test_other_things_that_are_no_files_are_refused(folder, monkeypatch):
     (folder / "linked").symlink_to(folder / "2_Dense")
     assert "linked: a link to a folder" in refused(folder)
     (folder / "linked").unlink()
-    monkeypatch.setattr(model_folder, "MOST_FILES", 3)
+    monkeypatch.setattr(model_folder, "MAX_FILES", 3)
     assert "more than 3 files" in refused(folder)
 
 

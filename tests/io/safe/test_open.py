@@ -17,12 +17,11 @@ from mixtea.io.rdf.parse import Statements
 from mixtea.io.rdf.sources import by_line, numbered
 from mixtea.io.safe import decompress
 from mixtea.io.safe import open as opening
-from mixtea.io.safe.decompress import GzipFrame, Unpacked
-from mixtea.io.safe.limits import Limits, applied
-from mixtea.io.safe.lines import CHUNK, Lines, line_blocks
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.decompress import GzipFrame, Unpacked, zstd_frames
+from mixtea.io.safe.limits import Limits, use_limits
+from mixtea.io.safe.lines import CHUNK_BYTES, Lines, line_blocks
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.safe.zstd import zstd_frames
 
 ZST = zstandard.ZstdCompressor().compress
 NOISE = os.urandom(70_000)
@@ -33,13 +32,13 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
         for path in (tmp_path / "pipe.nt", tmp_path / "socket", opening.Path("/dev/zero")):
-            with pytest.raises(UnreadableError, match="a pipe, a device or a socket"), opened(path):
+            with pytest.raises(UnreadableError, match="a pipe, a device or a socket"), open_input(path):
                 pass
-    with pytest.raises(UnreadableError, match="a folder"), opened(tmp_path):
+    with pytest.raises(UnreadableError, match="a folder"), open_input(tmp_path):
         pass
-    with pytest.raises(UnreadableError, match="no such file"), opened(tmp_path / "none"):
+    with pytest.raises(UnreadableError, match="no such file"), open_input(tmp_path / "none"):
         pass
-    with pytest.raises(UnreadableError, match=r"cannot be read \(.*null"), opened(opening.Path("a\0b")):
+    with pytest.raises(UnreadableError, match=r"cannot be read \(.*null"), open_input(opening.Path("a\0b")):
         pass
 
 
@@ -59,7 +58,7 @@ def test_what_fails_while_reading_is_told(tmp_path, monkeypatch):
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(opening.LimitedReader, "readinto", broken)
-    with pytest.raises(UnreadableError, match=r"cannot be read \(Input/output error\)"), opened(tmp_path / "g"):
+    with pytest.raises(UnreadableError, match=r"cannot be read \(Input/output error\)"), open_input(tmp_path / "g"):
         pass
 
 
@@ -81,7 +80,7 @@ def test_frames_follow_each_other_with_padding(pack, frame, data, tmp_path):
 
 
 def test_packed_bytes_that_hold_nothing(monkeypatch):
-    monkeypatch.setattr(decompress, "MOST_IDLE", 100_000)
+    monkeypatch.setattr(decompress, "MAX_IDLE_BYTES", 100_000)
     skipped = struct.pack("<II", 0x184D2A50, 10**6) + bytes(10**6)
     for data, frame in ((gzip.compress(b"x") + bytes(300_000), GzipFrame), (skipped, zstd_frames())):
         with pytest.raises(decompress.DamagedError, match="hold nothing"):
@@ -101,7 +100,7 @@ def test_a_zstd_frame_gives_little_at_a_time():
 
 def test_blocks_of_lines_are_whole_lines(tmp_path):
     line = b"a\tr\tb\n"
-    (tmp_path / "g").write_bytes(line * (3 * CHUNK // len(line)) + b"end")
+    (tmp_path / "g").write_bytes(line * (3 * CHUNK_BYTES // len(line)) + b"end")
     blocks = [*line_blocks(tmp_path / "g")]
     assert len(blocks) == 4 and all(block.endswith(b"\n") for _, block in blocks[:-1]) and blocks[-1][1] == b"end"
     assert [start for start, _ in blocks] == [1 + sum(b.count(b"\n") for _, b in blocks[:i]) for i in range(4)]
@@ -109,7 +108,7 @@ def test_blocks_of_lines_are_whole_lines(tmp_path):
 
 def read_as_rdf(path, *blocks):
     """Have the blocks looked at as a file of lines, of which at most two triples may stand in each other."""
-    with applied(Limits(max_nesting=2)):
+    with use_limits(Limits(max_nesting=2)):
         rest = iter(blocks)
         lines = Lines(path, lambda _: next(rest), rdf=True)
         for _ in blocks:
@@ -177,7 +176,7 @@ def test_a_window_that_is_too_wide(tmp_path):
 
 
 def read_whole(path):
-    with opened(path) as file:
+    with open_input(path) as file:
         return file.read()
 
 
@@ -193,7 +192,7 @@ def test_lines_are_handed_out_whole_and_one_by_one(tmp_path):
 
 
 def test_blank_lines_count_if_more_comes_in_a_later_block(tmp_path, monkeypatch):
-    monkeypatch.setattr("mixtea.io.safe.lines.CHUNK", 4)
+    monkeypatch.setattr("mixtea.io.safe.lines.CHUNK_BYTES", 4)
     monkeypatch.setattr("mixtea.io.safe.lines.BLOCK", 2)
     (tmp_path / "g").write_bytes(b"a\tb\n\n\n\n\n\nc\td\n\xff\n\n\n\n\n\n")
     problems = Problems()

@@ -22,12 +22,12 @@ from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
 from mixtea.io.formats import table_process
-from mixtea.io.formats.parquet import parquet_cells
-from mixtea.io.formats.table_process import Wanted
+from mixtea.io.formats.table_process import ColumnRequest
+from mixtea.io.formats.typed_tables import read_parquet
 from mixtea.io.rdf.parse import Statements, find_line
 from mixtea.io.safe import open as opening
 from mixtea.io.safe import sandbox as process
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandboxed import excel_child, parquet_child, rdf_child, restrict, sqlite_child, table_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
@@ -71,8 +71,8 @@ def test_what_is_wrong_is_told_with_its_line(wanted, content, about):
 
 
 def test_prefixes_that_nobody_knows_are_not_sent():
-    assert dict(rdf_child.few({"b": "x", "a": "y" * 3000, "c": "z"})) == {"b": "x", "c": "z"}
-    assert dict(rdf_child.few({str(i): "x" for i in range(20_000)})) == {}
+    assert dict(rdf_child.short_prefixes({"b": "x", "a": "y" * 3000, "c": "z"})) == {"b": "x", "c": "z"}
+    assert dict(rdf_child.short_prefixes({str(i): "x" for i in range(20_000)})) == {}
     reader = rdf_child.Reader(io.BytesIO(b"a\nb"), False, None, lambda n: None)
     assert (reader.read(), reader.line) == (b"a\nb", 2)
 
@@ -150,9 +150,9 @@ def test_the_box(monkeypatch, capsys):
     used = iter([10.0, 10.0, 11.5, 13.9, 14.0, 20.0])
     monkeypatch.setattr(time, "process_time", lambda: next(used))
     go_on = restrict.restrict(100, 2.0)
-    for n in (0, restrict.SHARE, restrict.SHARE, 0):
+    for n in (0, restrict.BYTES_PER_GRANT, restrict.BYTES_PER_GRANT, 0):
         go_on(n)  # what is left of 2 seconds, then of 4, of 6 and of 6, but never more than 2
-    assert [seconds for _, seconds in timers] == pytest.approx([2.0, 0.5, 0.1, 2.0, restrict.SOON])
+    assert [seconds for _, seconds in timers] == pytest.approx([2.0, 0.5, 0.1, 2.0, restrict.MIN_SECONDS])
     assert (
         {which for which, _ in timers} == {signal.ITIMER_PROF}
         and limits[0][1][0] > 100 << 20
@@ -173,7 +173,11 @@ def test_the_box(monkeypatch, capsys):
     def unwanted(_):
         raise BrokenPipeError
 
-    assert (restrict.run(lambda wanted: wanted), restrict.run(wrong), restrict.run(unwanted)) == (0, restrict.WRONG, 0)
+    assert (restrict.run(lambda wanted: wanted), restrict.run(wrong), restrict.run(unwanted)) == (
+        0,
+        restrict.FILE_ERROR,
+        0,
+    )
     assert capsys.readouterr().err == '\n{"a": 1}\n{"what": "bad", "line": 3}'
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
@@ -217,7 +221,7 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 def test_however_a_process_ends_it_is_explained(how, tmp_path, monkeypatch):
-    monkeypatch.setattr(process, "START", f"import sys; {how}")
+    monkeypatch.setattr(process, "BOOTSTRAP", f"import sys; {how}")
     (tmp_path / "g.ttl").write_text(TTL * 100_000)
     with pytest.raises(UnreadableError, match=HOW[how]):
         list(Statements(tmp_path / "g.ttl", "Turtle"))
@@ -246,7 +250,10 @@ def test_a_parser_that_gets_nowhere_is_stopped(tmp_path):
     (tmp_path / "g.rdf").write_text(
         RDF + "<a xmlns:e='http://e/' " + " ".join(f"e:a{i}=''" for i in range(60_000)) + "/></rdf:RDF>"
     )
-    with applied(Limits(max_columns=10**6, max_stall_seconds=0.2)), pytest.raises(UnreadableError, match="got nowhere"):
+    with (
+        use_limits(Limits(max_columns=10**6, max_stall_seconds=0.2)),
+        pytest.raises(UnreadableError, match="got nowhere"),
+    ):
         list(Statements(tmp_path / "g.rdf", "RDF/XML"))
 
 
@@ -294,7 +301,7 @@ PAIRS = {"x": ["0", "1"], "source": ["a", None], "target": [1, 2]}
 
 
 def parquet_columns(path, headers):
-    return parquet_cells(path, Wanted(headers)).columns
+    return read_parquet(path, ColumnRequest(headers)).columns
 
 
 def parquet_work(tmp_path, monkeypatch, content, **wanted):
@@ -305,7 +312,7 @@ def parquet_work(tmp_path, monkeypatch, content, **wanted):
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
         try:
-            assert parquet_child.labels(COLUMNS | wanted) == {}
+            assert parquet_child.write_labels(COLUMNS | wanted) == {}
         except WrongError as error:
             return error.about
     return pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all().to_pylist()
@@ -342,7 +349,7 @@ def test_parquet_in_the_child(tmp_path, monkeypatch):
     assert found(parquet(PAIRS | {"source": [0.5, 1]})) == {"what": "type", "name": "source", "type": "double"}
     assert found(parquet(PAIRS), max_rows=1)["limit"] == "max_rows"
     assert found(parquet(PAIRS), max_bytes=20)["limit"] == "max_expansion"
-    assert found(lying(70))["what"] == "more rows than its footer says"
+    assert found(lying(70))["what"] == "more rows than its footer states"
     damaged = bytearray(parquet(PAIRS))
     damaged[-300:-200] = bytes(100)
     assert isinstance(found(bytes(damaged)), dict)
@@ -385,9 +392,9 @@ def test_a_large_file_gets_more_memory(tmp_path, monkeypatch):
     table, headers = pa.table({"source": names, "target": names}), [("source", "target")]
     pq.write_table(table, tmp_path / "plain.parquet", use_dictionary=False, row_group_size=len(names))
     pq.write_table(table, tmp_path / "whole.parquet", dictionary_pagesize_limit=1 << 30, row_group_size=len(names))
-    with applied(Limits(max_parser_mib=100)):
+    with use_limits(Limits(max_parser_mib=100)):
         assert parquet_columns(tmp_path / "whole.parquet", headers)[1].tolist() == names
-        monkeypatch.setattr(table_process, "TIMES_ITS_SIZE", 0)
+        monkeypatch.setattr(table_process, "MEMORY_PER_BYTE", 0)
         assert parquet_columns(tmp_path / "plain.parquet", headers)[1].tolist() == names
         with pytest.raises(UnreadableError, match="needs more than 100 MiB: beyond the limit max_parser_mib"):
             parquet_columns(tmp_path / "whole.parquet", headers)
@@ -403,10 +410,10 @@ def test_rows_below_nothing():
 
 def test_a_parquet_stream_that_is_cut(tmp_path, monkeypatch):
     (tmp_path / "g.parquet").write_bytes(parquet(PAIRS))
-    monkeypatch.setattr(process, "START", "import sys; print('{}', file=sys.stderr)")
+    monkeypatch.setattr(process, "BOOTSTRAP", "import sys; print('{}', file=sys.stderr)")
     with pytest.raises(UnreadableError, match=r"not Parquet \(damaged\)"):
         parquet_columns(tmp_path / "g.parquet", [("source", "target")])
-    monkeypatch.setattr(process, "START", "pass")
+    monkeypatch.setattr(process, "BOOTSTRAP", "pass")
     with pytest.raises(UnreadableError, match=r"crashed on it \(exit code 0\)"):
         parquet_columns(tmp_path / "g.parquet", [("source", "target")])
 
@@ -434,13 +441,13 @@ def test_packed_parquet_is_looked_at_before_it_is_unpacked(tmp_path, monkeypatch
 
 
 def test_a_packed_file_that_is_cut_while_it_is_parsed(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "FREE", 10_000)
+    monkeypatch.setattr(opening, "FREE_BYTES", 10_000)
     lines = "".join(f"<a:{i}> <a:b> <a:{i * 7919 % 10007}> .\n" for i in range(10_000))
     (tmp_path / "g.ttl.gz").write_bytes(gzip.compress(lines.encode())[:-100])
     with pytest.raises(UnreadableError, match="the gzip data ends in the middle"):
         list(Statements(tmp_path / "g.ttl.gz", "Turtle"))
     (tmp_path / "g.ttl.gz").write_bytes(gzip.compress(lines.encode()))
-    with applied(Limits(max_gib=2**-13)), pytest.raises(UnreadableError, match=r"max_gib=\.\.\. \(now 0\.00012"):
+    with use_limits(Limits(max_gib=2**-13)), pytest.raises(UnreadableError, match=r"max_gib=\.\.\. \(now 0\.00012"):
         list(Statements(tmp_path / "g.ttl.gz", "Turtle"))
 
 

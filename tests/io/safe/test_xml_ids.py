@@ -8,7 +8,7 @@ import pytest
 
 from mixtea.io.safe.sandboxed import rdf_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
-from mixtea.io.safe.sandboxed.xml_ids import NAME, Ids, shown
+from mixtea.io.safe.sandboxed.xml_ids import NAME, IdHider, reveal
 
 LIMITS = dict(max_nesting=50, max_columns=40, max_token=100_000, max_expansion=100)
 WANTED = {"format": "RDF_XML", "base": None, "by_line": False, "mend": True, "xml": LIMITS}
@@ -23,7 +23,7 @@ def child(content, **wanted):
 
 
 def ids(prefix="rdf"):
-    found = Ids()
+    found = IdHider()
     found.add([f"xmlns:{prefix}", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"], 1)
     return found
 
@@ -33,7 +33,7 @@ def test_ids_are_hidden_shown_and_counted(block, monkeypatch):
     monkeypatch.setattr(rdf_child, "BLOCK", block)
     content = RDF + "".join(map(NODE.format, ("a", "b:c", "a", "2", "b:c"))) + "</rdf:RDF>\n"
     statements, found = child(content)
-    assert [line.split()[0] for line in shown(statements).splitlines()] == [
+    assert [line.split()[0] for line in reveal(statements).splitlines()] == [
         b"<#a>", b"<#b:c>", b"<#a>", b"<#2>", b"<#b:c>",
     ]  # fmt: skip
     assert found["ids"] == {"invalid": [3, 4, "b:c"], "repeated": [2, 6, "a"]}
@@ -56,7 +56,7 @@ def test_what_is_hidden_is_a_name_and_comes_back_as_an_iri_can_have_it(value):
     hidden = ids().hidden(f'<a rdf:ID="{value}">'.encode()).decode()
     name = hidden.removeprefix('<a rdf:ID="').removesuffix('">')
     assert not value or NAME.fullmatch(name)
-    assert shown(name.encode()).decode() == VALUES[value]
+    assert reveal(name.encode()).decode() == VALUES[value]
 
 
 KEPT = {
@@ -73,7 +73,7 @@ def test_what_is_no_id_is_as_it_was(case):
 
 
 def test_quotes_of_both_kinds_and_spaces():
-    assert shown(ids("r").hidden(b"<a r:ID = '1' b='2' r:ID\n=\n\"2\">")) == b'<a r:ID = "1" b=\'2\' r:ID\n=\n"2">'
+    assert reveal(ids("r").hidden(b"<a r:ID = '1' b='2' r:ID\n=\n\"2\">")) == b'<a r:ID = "1" b=\'2\' r:ID\n=\n"2">'
 
 
 def test_statements_with_a_line_break_stay_one_line():

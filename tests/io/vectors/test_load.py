@@ -14,8 +14,8 @@ from safetensors.numpy import save
 from small_files import parquet
 
 from mixtea import DataError, load_task
-from mixtea.io.filter import Reading
-from mixtea.io.safe.limits import Limits, applied
+from mixtea.io.filter import GraphFilter
+from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.summary import summary
 from mixtea.io.vectors import load as module
 from mixtea.io.vectors.files import VectorTable, read_vector_file
@@ -133,7 +133,7 @@ def test_an_entity_may_have_none_and_what_is_strange_is_counted(tmp_path):
 
 
 def test_entities_that_were_left_out_are_not_unknown(tmp_path):
-    task = load(tmp_path, reading=Reading(namespaces=list("bcdeBCDE")))
+    task = load(tmp_path, graph_filter=GraphFilter(namespaces=list("bcdeBCDE")))
     assert not any("vectors" in warning for warning in task.warnings)
     assert task.source.n_entities == 4 and task.source.has_vector().all()
 
@@ -262,7 +262,7 @@ LIMITED = {
 @pytest.mark.parametrize("kind", LIMITED)
 def test_limits(kind, tmp_path):
     content, limit, value, message = LIMITED[kind]
-    with applied(Limits(**{limit: value})), pytest.raises(DataError, match=message):
+    with use_limits(Limits(**{limit: value})), pytest.raises(DataError, match=message):
         read(tmp_path, content, "v.parquet" if content.startswith(b"PAR1") else "v.safetensors")
 
 
@@ -270,7 +270,7 @@ def test_a_file_of_holes_is_not_read(tmp_path):
     write(tmp_path, {"t.safetensors": TARGETS})
     with (tmp_path / "t.safetensors").open("r+b") as file:
         file.truncate(1 << 30)
-    with pytest.raises(DataError, match="nearly all of it holes that nobody wrote"):
+    with pytest.raises(DataError, match="a sparse file, nearly all of which was never written"):
         read_vector_file(tmp_path / "t.safetensors")
 
 
@@ -280,7 +280,7 @@ def test_one_long_vector_does_not_fill_the_memory(tmp_path, tiny):
     graph = replace(tiny.source, ids=ids)
     table = VectorTable(tmp_path / "v", "Parquet", ids[:1], np.ones(1), np.ones((1, 2_000), np.float32))
     with pytest.raises(DataError, match="vectors of 8,000 bytes that take 24,000,000 for 3,000 entities: beyond"):
-        module._placed(graph, table, "source", [])
+        module._add_vectors(graph, table, "source", [])
 
 
 def test_one_side_is_not_enough(tmp_path, folder):

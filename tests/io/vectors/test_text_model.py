@@ -58,7 +58,7 @@ def test_texts_become_vectors(tmp_path, model, monkeypatch, capfd):
         raise AssertionError("it asked somebody")
 
     monkeypatch.setattr(socket.socket, "connect", nobody)
-    monkeypatch.setattr(text_model, "AT_ONCE", 3)
+    monkeypatch.setattr(text_model, "TEXTS_PER_BLOCK", 3)
     told = []
     task = load(tmp_path, model, on_texts=lambda n, of: told.append((n, of)))
     source, target = ({name.rpartition("/")[2]: i for i, name in enumerate(g.ids)} for g in (task.source, task.target))
@@ -118,7 +118,7 @@ def test_a_model_that_gives_no_numbers_is_named(tmp_path, model, monkeypatch):
     from sentence_transformers import SentenceTransformer
 
     monkeypatch.setattr(SentenceTransformer, "encode", lambda self, texts, **_: np.full((len(texts), 2), np.nan))
-    with pytest.raises(DataError, match="what it makes of a text is no vector of numbers"):
+    with pytest.raises(DataError, match="its output for a text is not a vector of numbers"):
         load(tmp_path, model)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.tsv import as_array
+from mixtea.io.formats.tsv import object_array
 from mixtea.text.dates import parse_date
 
 _NUMBER = re.compile(
@@ -83,7 +83,7 @@ def is_packed_date(text: str) -> bool:
 
 
 def is_date(text: str) -> bool:
-    """Return whether a text is a date, a time of day, or both; years alone are not sure to be such.
+    """Return whether a text is a date, a time of day, or both; not a year alone.
 
     >>> [is_date(text) for text in ("1999-12-31", "Jan 5 1999", "10:30", "31/12/99 10:30", "1999", "12-inch")]
     [True, True, True, True, False, False]
@@ -164,7 +164,7 @@ def _split(column: Column, separator: str) -> Column:
     texts = column.texts.tolist()
     found = [_items(text, separator) for text in texts]
     rows = np.repeat(column.rows, [len(items) for items in found])
-    return Column(column.name, rows, as_array([item for items in found for item in items]))
+    return Column(column.name, rows, object_array([item for items in found for item in items]))
 
 
 def _items(text: str, separator: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Columns that a user wants compared, with what they count for, and keys that decide alone."""
+"""Columns that a user wants compared, their weights, and keys that decide alone."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from mixtea.io.columns.hints import ColumnHints
 
 
 class ComparedColumns(NamedTuple):
-    """A column of the source and one of the target, as the predicates of their values; "" where any is meant.
+    """A source column and a target column to compare, as predicates; "" stands for any column.
 
-    What they count for is multiplied by `weight`; equal values of a `key` are the same entity, different ones are not.
+    Their score is multiplied by `weight`; equal values of a `key` are the same entity, different ones are not.
     """
 
     source: str

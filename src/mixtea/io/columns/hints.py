@@ -1,4 +1,4 @@
-"""What a user says of columns: `columns=` in Python, a TOML file on the command line. A hint is never overruled."""
+"""Column hints of a user, from `columns=` or a TOML file; they take precedence over what is detected."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from mixtea.errors import DataError, shorten
-from mixtea.io.columns.kinds import KINDS, REFERENCE
+from mixtea.io.columns.kinds import COLUMN_KINDS, REFERENCE
 from mixtea.io.paths import PathOrStr
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 
 IGNORE = "ignore"
 SIDES = ("source", "target")
 MAX_BYTES = 1 << 20
 MAX_WEIGHT = 100.0
-MAX_SHOWN = 20  # columns that an error lists
+MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 EXAMPLE = 'Write for instance {"price": "ignore", "phone": {"key": True}, "source": {"title": "name"}}.'
 
 
 @dataclass(frozen=True)
 class ColumnHint:
-    """What a user says of a column; what is empty is left to be found.
+    """A user's description of one column; empty fields are detected.
 
-    `kind` is one of KINDS or "ignore"; a `key` decides alone; `weight` multiplies what the column counts for;
-    `same_as` is the column of the other side that it belongs to, `refers_to` the table whose ids it holds, and
-    `separator` what separates the items of a list.
+    `kind` is one of COLUMN_KINDS or "ignore"; a `key` decides alone; `weight` multiplies the column's score; `same_as`
+    is its column on the other side, `refers_to` the table whose ids it holds, and `separator` separates the items of a
+    list.
     """
 
     kind: str = ""
@@ -44,9 +44,9 @@ class ColumnHint:
             if isinstance(value, int) and not isinstance(value, bool) and wanted is float:
                 object.__setattr__(self, option.name, float(value))
             elif type(value) is not wanted:
-                raise DataError(f"{option.name} is {value!r:.100}. It is a {WANTED[wanted]}.")
-        if self.kind not in ("", *KINDS, IGNORE):
-            raise DataError(f"kind is {self.kind!r:.100}. Choose one of {', '.join((*KINDS, IGNORE))}.")
+                raise DataError(f"{option.name} is {value!r:.100}. It is a {TYPE_NAMES[wanted]}.")
+        if self.kind not in ("", *COLUMN_KINDS, IGNORE):
+            raise DataError(f"kind is {self.kind!r:.100}. Choose one of {', '.join((*COLUMN_KINDS, IGNORE))}.")
         if not 0 <= self.weight <= MAX_WEIGHT:
             raise DataError(f"weight is {self.weight!r:.100}. Choose a number from 0 to {MAX_WEIGHT:g}.")
         if self.kind and self.refers_to and self.kind != REFERENCE:
@@ -55,13 +55,13 @@ class ColumnHint:
             object.__setattr__(self, "kind", REFERENCE)
 
 
-WANTED = {str: "text", bool: "truth value", float: "number"}
+TYPE_NAMES = {str: "text", bool: "truth value", float: "number"}
 Hints = Mapping[str, ColumnHint]
 
 
 @dataclass(frozen=True)
 class ColumnHints:
-    """Hints by the name of the column: of both sides, and of one side alone, which come before those of both."""
+    """Hints by column name: for both sides, and for one side, which take precedence."""
 
     both: Hints = field(default_factory=dict)
     source: Hints = field(default_factory=dict)
@@ -74,21 +74,21 @@ class ColumnHints:
         return {**self.both, **getattr(self, side)}
 
     def check_known(self, source: Iterable[str], target: Iterable[str]) -> None:
-        """Raise a DataError about a hint for a column that is not there; of `source` and `target` are the columns."""
+        """Raise a DataError for a hint whose column is not among those of `source` and `target`."""
         there = {"source": [*source], "target": [*target]}
         for side, hints in (("", self.both), *((side, getattr(self, side)) for side in SIDES)):
             known = there[side] if side else there["source"] + there["target"]
             for name in hints:
                 if name not in known:
                     which = f"the {side} has no column" if side else "neither side has a column"
-                    shown = ", ".join(map(shorten, dict.fromkeys(known[:MAX_SHOWN])))
+                    shown = ", ".join(map(shorten, dict.fromkeys(known[:MAX_COLUMNS_SHOWN])))
                     raise DataError(f"columns: {which} {shorten(name)}. There are: {shown or 'none at all'}.")
         for side, other in (SIDES, SIDES[::-1]):
             for name, hint in self.of_side(side).items():
                 if hint.same_as and name in there[side] and hint.same_as not in there[other]:
-                    shown = ", ".join(map(shorten, there[other][:MAX_SHOWN]))
+                    shown = ", ".join(map(shorten, there[other][:MAX_COLUMNS_SHOWN]))
                     raise DataError(
-                        f"columns: {shorten(name)} is said to be the same as {shorten(hint.same_as)}, which the "
+                        f"columns: {shorten(name)} is declared the same as {shorten(hint.same_as)}, which the "
                         f"{other} does not have. There are: {shown}."
                     )
 
@@ -104,14 +104,14 @@ def column_hints(given: Mapping[str, Any] | PathOrStr | None) -> ColumnHints:
     if given is None:
         return ColumnHints()
     if isinstance(given, Mapping):
-        return _parsed(given, "columns")
+        return _parse_hints(given, "columns")
     path = Path(given)
-    return _parsed(_toml(path), str(path))
+    return _parse_hints(_read_toml(path), str(path))
 
 
-def _toml(path: Path) -> Mapping[str, Any]:
+def _read_toml(path: Path) -> Mapping[str, Any]:
     try:
-        with opened(path) as file:
+        with open_input(path) as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
             raise DataError(f"{path}: more than {MAX_BYTES:,} bytes, which no hints need. Name another file.")
@@ -123,12 +123,12 @@ def _toml(path: Path) -> Mapping[str, Any]:
         raise DataError(f"{path}: not valid TOML: {str(error)[:200]}. {todo}") from None
 
 
-def _parsed(given: Mapping[str, Any], where: str) -> ColumnHints:
+def _parse_hints(given: Mapping[str, Any], where: str) -> ColumnHints:
     """Return the hints; a member called source or target that holds hints is about that side alone."""
     of_sides = {side: given[side] for side in SIDES if _holds_hints(given.get(side))}
     rest = {name: value for name, value in given.items() if name not in of_sides}
     found = {
-        side: {str(name): _hint(value, f"{where}: {prefix}{name}") for name, value in members.items()}
+        side: {str(name): _parse_hint(value, f"{where}: {prefix}{name}") for name, value in members.items()}
         for side, prefix, members in (
             ("both", "", rest), *((side, f"{side}.", members) for side, members in of_sides.items())
         )
@@ -141,7 +141,7 @@ def _holds_hints(value: Any) -> bool:
     return isinstance(value, Mapping) and not (value and options.issuperset(value))
 
 
-def _hint(value: Any, where: str) -> ColumnHint:
+def _parse_hint(value: Any, where: str) -> ColumnHint:
     if isinstance(value, ColumnHint):
         return value
     if isinstance(value, str):

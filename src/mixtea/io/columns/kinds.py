@@ -1,6 +1,6 @@
 """Recognise what a column of a table is: an id, a name, a number, a date, a category, a list, or other text.
 
-Whether a column refers to rows is a question about other columns, see references.py.
+References to rows depend on other columns, see references.py.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from mixtea.io.columns.cells import (
     unit_of,
 )
 from mixtea.io.columns.words import (
-    classifies,
-    counts_nothing,
+    is_class_word,
+    is_code_number_word,
     is_date_word,
     is_id_word,
+    is_measure_word,
+    is_person_name_word,
     is_plural,
-    measures,
-    names_a_person,
-    names_a_text,
+    is_text_word,
 )
 from mixtea.io.formats.cell_values import Column
 from mixtea.text.name_looks import share_readable
 from mixtea.text.name_words import is_not_called_as_names, kind_of_name
 
-ID, NAME, TEXT, NUMBER, DATE, CATEGORY, REFERENCE, LIST = KINDS = (
+ID, NAME, TEXT, NUMBER, DATE, CATEGORY, REFERENCE, LIST = COLUMN_KINDS = (
     "id", "name", "text", "number", "date", "category", "reference", "list",
 )  # fmt: skip
 MAX_SAMPLE = 500  # cells that are looked at
-MOST = 0.9  # of the cells must look like dates or numbers
+MIN_ALIKE = 0.9  # of the cells must look like dates or numbers
 MIN_LISTS, MIN_LISTS_BY_WORD = 0.5, 0.15  # share of cells with several values, also where the name is a plural
 MIN_DISTINCT_ID, MIN_DISTINCT_NAME = 0.95, 0.5
 MIN_REPEATS, FEW_VALUES = 4.0, 8  # of a category: cells per value; values that need to repeat only once on average
@@ -58,8 +58,8 @@ MAX_NAME_WORDS = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Looks:
-    """What the cells of a column look like: `n` rows in all, of which `column` has some."""
+class ColumnStats:
+    """Statistics of the cells of one column: `n` rows, of which `column` has some."""
 
     column: Column
     n: int
@@ -85,7 +85,7 @@ class Looks:
 
     @cached_property
     def sample(self) -> list[str]:
-        """Cells that are evenly spread over all."""
+        """Return cells that are evenly spread over the column."""
         texts = self.column.coded
         return [text.strip() for text in texts.take(np.arange(0, len(texts), len(texts) // MAX_SAMPLE + 1)).tolist()]
 
@@ -103,13 +103,13 @@ class Looks:
         return sum(map(check, self.sample)) / len(self.sample)
 
 
-def kinds_of_columns(columns: Sequence[Column], n: int, id_place: int | None) -> list[str]:
+def column_kinds(columns: Sequence[Column], n: int, id_place: int | None) -> list[str]:
     """Return the kind of each column of a table with n rows; `id_place` is the column that holds the ids of the rows.
 
     Where no column is called as names are, one that looks so is the name.
     """
-    looks = [Looks(column, n) for column in columns]
-    kinds = [ID if place == id_place else kind_of(look) for place, look in enumerate(looks)]
+    looks = [ColumnStats(column, n) for column in columns]
+    kinds = [ID if place == id_place else column_kind(look) for place, look in enumerate(looks)]
     if NAME not in kinds:
         rest = [place for place, kind in enumerate(kinds) if kind == TEXT and _looks_like_names(looks[place])]
         for place in sorted(rest, key=lambda place: (looks[place].median_words, place))[:1]:
@@ -117,7 +117,7 @@ def kinds_of_columns(columns: Sequence[Column], n: int, id_place: int | None) ->
     return kinds
 
 
-def kind_of(look: Looks) -> str:
+def column_kind(look: ColumnStats) -> str:
     """Return what a column is, by its cells and by what it is called."""
     if not look.sample:
         return TEXT
@@ -127,68 +127,68 @@ def kind_of(look: Looks) -> str:
         return DATE
     if _is_id(look):
         return ID
-    if look.share(is_flag) == 1 and not measures(look.name):
+    if look.share(is_flag) == 1 and not is_measure_word(look.name):
         return CATEGORY
     if _is_number(look):
         return NUMBER
-    if names_a_person(look.name):
+    if is_person_name_word(look.name):
         return NAME
     if _is_category(look):
         return CATEGORY
-    is_name = kind_of_name(look.name) is not None and not names_a_text(look.name)
+    is_name = kind_of_name(look.name) is not None and not is_text_word(look.name)
     return NAME if is_name and look.distinct >= MIN_DISTINCT_NAME and look.readable >= MIN_DISTINCT_NAME else TEXT
 
 
-def _is_list(look: Looks) -> bool:
+def _is_list(look: ColumnStats) -> bool:
     if not look.column.is_single or look.share(is_list) >= MIN_LISTS:
         return True
     least = MIN_LISTS_BY_WORD if is_plural(look.name) else MIN_LISTS
     return list_separator(look.sample, least, trusted=is_plural(look.name)) is not None
 
 
-def _is_date(look: Looks) -> bool:
-    if look.share(is_date) >= MOST:
+def _is_date(look: ColumnStats) -> bool:
+    if look.share(is_date) >= MIN_ALIKE:
         return True
     called_so = is_date_word(look.name)
-    if look.share(is_year) >= MOST:
-        return called_so or (look.share(is_recent_year) == 1 and not measures(look.name))
+    if look.share(is_year) >= MIN_ALIKE:
+        return called_so or (look.share(is_recent_year) == 1 and not is_measure_word(look.name))
     forms = (is_packed_date, lambda text: is_date(text) or is_year(text), is_number)
-    return called_so and any(look.share(form) >= MOST for form in forms)
+    return called_so and any(look.share(form) >= MIN_ALIKE for form in forms)
 
 
-def _is_id(look: Looks) -> bool:
+def _is_id(look: ColumnStats) -> bool:
     """Return whether cells are distinct, and are IRIs, codes, or called ids."""
     if look.distinct < MIN_DISTINCT_ID:
         return False
-    if look.share(is_iri) >= MOST:
+    if look.share(is_iri) >= MIN_ALIKE:
         return True
     if is_id_word(look.name):
         return look.median_words <= 1 and not look.share(is_decimal)
-    return (look.share(is_code) >= MOST or _are_equally_long(look)) and not measures(look.name)
+    return (look.share(is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_measure_word(look.name)
 
 
-def _is_number(look: Looks) -> bool:
+def _is_number(look: ColumnStats) -> bool:
     """Return whether cells measure or count: not few classes, nor houses or phones that have numbers."""
-    if look.share(lambda text: is_number(text) or is_duration(text)) < MOST or not _has_few_units(look):
+    if look.share(lambda text: is_number(text) or is_duration(text)) < MIN_ALIKE or not _has_few_units(look):
         return False
-    plain = look.share(lambda text: is_number(text) and not unit_of(text)) >= MOST
+    plain = look.share(lambda text: is_number(text) and not unit_of(text)) >= MIN_ALIKE
     few = _is_category(look) and look.n_distinct <= FEW_CLASSES
-    is_class = few and (classifies(look.name) or not plain)
-    return not is_class and not counts_nothing(look.name)
+    is_class = few and (is_class_word(look.name) or not plain)
+    return not is_class and not is_code_number_word(look.name)
 
 
-def _are_equally_long(look: Looks) -> bool:
+def _have_one_length(look: ColumnStats) -> bool:
     """Return whether all cells are one short word of the same length, as the codes of countries are."""
     lengths = {len(text) for text in look.sample}
     one_word = look.median_words <= 1 and not look.share(str.isdigit)
     return one_word and len(lengths) == 1 and max(lengths) <= MAX_CODE_LENGTH and len(look.sample) >= MIN_CODES
 
 
-def _has_few_units(look: Looks) -> bool:
+def _has_few_units(look: ColumnStats) -> bool:
     return len({unit_of(text) for text in look.sample}) <= MAX_UNITS
 
 
-def _is_category(look: Looks) -> bool:
+def _is_category(look: ColumnStats) -> bool:
     """Return whether few different values repeat, long ones often."""
     n = len(look.column.rows)
     is_small, repeats = look.n_distinct <= FEW_VALUES or n < FEW_CELLS, n / look.n_distinct
@@ -196,7 +196,7 @@ def _is_category(look: Looks) -> bool:
     return repeats >= MANY_REPEATS or (enough and look.median_words <= MAX_CATEGORY_WORDS)
 
 
-def _looks_like_names(look: Looks) -> bool:
+def _looks_like_names(look: ColumnStats) -> bool:
     return (
         min(look.filled, look.distinct, look.readable) >= MIN_NAMES_BY_LOOK
         and look.median_words <= MAX_NAME_WORDS

@@ -21,7 +21,7 @@ PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".svg", ".pdf", ".mp3", ".mp4", ".h
 
 @dataclass(frozen=True, eq=False)
 class RowKey:
-    """A column of a table by whose values rows can be referred to: `values`, and `ids` of the rows that have them."""
+    """A column by whose `values` rows can be referred to, and the `ids` of these rows."""
 
     table: str
     column: str
@@ -30,22 +30,22 @@ class RowKey:
 
     @cached_property
     def by_value(self) -> dict[str, str]:
-        """The id of the row that has a value."""
+        """Return the row id of each value."""
         return dict(zip(self.values.tolist(), self.ids.tolist(), strict=True))
 
 
-def no_key(table: str = "") -> RowKey:
+def unknown_key(table: str = "") -> RowKey:
     """Return what is referred to where nothing is known of it: ids of rows that need not be there."""
     none = TextColumn.from_texts(())
     return RowKey(table, "", none, none)
 
 
 def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Column) -> RowKey | None:
-    """Return the column of another table, or of the same, whose values a column holds; None if it holds values.
+    """Return the column, of this or another table, whose values a column holds; None if it holds literal values.
 
-    Numbers are references only if the column is called so, or if more of them are ids than chance would have it; never
-    if they are dates or called as measures are. A column with the `ids` of its own rows refers to nothing, and one of
-    IRIs to things that need not have rows.
+    Numbers are references only if the column name suggests it, or if more of them are ids than chance would yield;
+    never if they are dates or measures. A column that repeats the `ids` of its own rows refers to nothing; one of IRIs
+    refers to entities that need not have rows.
     """
     texts = column.coded
     if not len(texts):
@@ -53,7 +53,9 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     counts = np.bincount(texts.codes, minlength=texts.n_texts) / len(texts)
     among = [texts.is_among(key.values) for key in keys]
     shares = [float(counts[found].sum()) for found in among]
-    place = max(range(len(keys)), key=lambda place: (shares[place], words.is_called(column.name, keys[place].table)))
+    place = max(
+        range(len(keys)), key=lambda place: (shares[place], words.is_named_after(column.name, keys[place].table))
+    )
     best, most = keys[place], shares[place]
     things = float(counts[among[place] | texts.contain("://")].sum())
     if max(most, things) < MIN_TEXTS or _repeats(column, ids):
@@ -64,7 +66,7 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
         return best  # one of several words that happens to be an id refers to nothing
     pages = float(counts[[text.casefold().endswith(PICTURES) for text in found]].sum())
-    return no_key() if things - pages >= MIN_TEXTS and not words.leads_to_pages(column.name) else None
+    return unknown_key() if things - pages >= MIN_TEXTS and not words.is_page_word(column.name) else None
 
 
 def _repeats(column: Column, ids: Column) -> bool:
@@ -76,9 +78,9 @@ def _repeats(column: Column, ids: Column) -> bool:
 
 def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
     """Return whether numbers that are all ids refer to them: by what the column is called, or as chance is unlikely."""
-    if words.refers(column.name) or words.is_called(column.name, key.table):
+    if words.is_reference_word(column.name) or words.is_named_after(column.name, key.table):
         return True
-    if kind == DATE or words.measures(column.name):
+    if kind == DATE or words.is_measure_word(column.name):
         return False
     if not column.is_single:
         return True  # lists of measures are rare

@@ -1,4 +1,4 @@
-"""Tables with an entity per row become triples and values, all tables of a side together."""
+"""Convert tables with one entity per row to triples and values, all tables of a side together."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.columns.cells import items_of, names_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
-from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, Looks, kinds_of_columns
-from mixtea.io.columns.references import RowKey, key_referred_to, no_key
+from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, ColumnStats, column_kinds
+from mixtea.io.columns.references import RowKey, key_referred_to, unknown_key
 from mixtea.io.columns.words import is_id_word, words_of
-from mixtea.io.endings import plain_name
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import id_place
-from mixtea.io.formats.table_columns import BETWEEN
-from mixtea.io.formats.tsv import Table, as_array
-from mixtea.io.named_parts import named
+from mixtea.io.formats.headers import find_id_column
+from mixtea.io.formats.link_tables import TABLE_SEPARATOR
+from mixtea.io.formats.tsv import Table, object_array
+from mixtea.io.named_parts import plain_name, split_name
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.text.name_words import kind_of_name
 
-LABEL = "Label"  # `countryLabel` is what the entity in the column `country` is called
+LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called
 TYPE = "rdf:type"  # states which of several tables an entity is a row of
 
 
 @dataclass(frozen=True, eq=False)
 class RowTable:
-    """A table as it was read; `lines` [n] are where its rows stand, `notes` are what a user should know of it."""
+    """A table as it was read, with the `lines` [n] of its rows and `notes` for the user."""
 
     path: Path
     columns: tuple[Column, ...]
@@ -46,14 +45,14 @@ class RowTable:
 
 
 def name_of_table(path: Path) -> str:
-    """Return what a table is called: its name in a file of several, else its file's, or what an object was given as."""
-    file, part, _ = named(path)
+    """Return the table's name in its file, else the name of the file or of the argument."""
+    file, part, _ = split_name(path)
     return part or plain_name(file).partition(" (")[0]
 
 
 @dataclass(frozen=True, eq=False)
 class _Read:
-    """A table with what each column is; `place` is that of the column of ids, None where rows are numbered."""
+    """A table with the kind of each column; `place` is the column of ids, None where rows are numbered."""
 
     table: RowTable
     hints: Hints
@@ -62,14 +61,14 @@ class _Read:
     name: str = ""
     prefix: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    led: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
+    references: Mapping[str, RowKey] = field(default_factory=dict)  # by column: what it refers to
 
     @cached_property
     def ids(self) -> Column:
-        """The ids of the rows; a row may have none."""
+        """Return the ids of the rows; a row may have none."""
         n = len(self.table.lines)
         if self.place is None:
-            return Column("", np.arange(n), as_array([str(row) for row in range(1, n + 1)]))
+            return Column("", np.arange(n), object_array([str(row) for row in range(1, n + 1)]))
         ids = self.columns[self.place]
         if not ids.is_single:
             line = int(self.table.lines[ids.rows[1:][ids.rows[1:] == ids.rows[:-1]][0]])
@@ -79,23 +78,23 @@ class _Read:
 
     @cached_property
     def entity(self) -> np.ndarray:
-        """int64 [n]: the number of each row's id among the different ones, -1 where it has none."""
+        """Return int64 [n], the number of each row's id among the distinct ones, -1 without an id."""
         found = np.full(len(self.table.lines), -1)
         found[self.ids.rows] = self.ids.coded.codes
         return found
 
     @cached_property
     def entities(self) -> np.ndarray:
-        """The different ids, as the graph has them."""
+        """Return the distinct ids, as the graph has them."""
         return _prefixed(self.ids.distinct[1], self.prefix)
 
     @property
     def is_unique(self) -> bool:
-        """Whether hardly an id comes twice."""
+        """Return whether hardly any id is repeated."""
         return self.ids.coded.n_texts >= MIN_DISTINCT_ID * len(self.ids.rows)
 
     def row_keys(self) -> Iterator[RowKey]:
-        """Yield the columns by whose values others may refer to rows: ids, then codes; not numbers of rows."""
+        """Yield the columns by whose values other tables may refer to rows: ids, then codes; not row numbers."""
         if self.place is not None:
             yield RowKey(self.name, self.id_name, self.ids.coded, self.ids.coded)
         for column in self.columns:
@@ -113,31 +112,31 @@ class _Read:
         return self.hints.get(column.name, ColumnHint())
 
 
-def parts_of_tables(
+def convert_tables(
     tables: Sequence[RowTable], hints: Hints, problems: Problems
 ) -> list[tuple[GraphData, tuple[ColumnRead, ...], tuple[str, ...]]]:
-    """Return of each table what it says, what its columns are, and what a user should know of it.
+    """Return the graph data, the column summaries and the notes of each table.
 
-    Each row is an entity, by its column of ids, else by its number from 1. Columns that refer to rows, of this table
-    or another, and of IRIs lead to entities; others hold values, unless empty. Ids that tables of different things have
-    in common are kept apart by the names of the tables.
+    Each row is an entity, identified by its column of ids, else by its number from 1. Columns that refer to rows, of
+    this table or another, and columns of IRIs lead to entities; others hold values. Ids that several tables share are
+    prefixed with the names of the tables.
     """
-    read = _named(_without_foreign_ids([_beginning(table, hints) for table in tables]))
-    read = [_with_kinds(one) for one in _kept_apart(read)]
+    read = _with_table_names(_without_foreign_ids([_with_id_column(table, hints) for table in tables]))
+    read = [_with_kinds(one) for one in _with_prefixes(read)]
     read = [_with_references(one, read) for one in read]
     prefixes = {one.name: one.prefix for one in read}
     several = len({one.name for one in read}) > 1
     return [(_part(one, prefixes, several=several), _summary(one), (*_notes(one, problems),)) for one in read]
 
 
-def _beginning(table: RowTable, hints: Hints) -> _Read:
+def _with_id_column(table: RowTable, hints: Hints) -> _Read:
     columns = tuple(column for column in table.columns if hints.get(column.name, ColumnHint()).kind != IGNORE)
-    if id_place([column.name for column in columns]) != 0:
+    if find_id_column([column.name for column in columns]) != 0:
         columns = tuple(column for column in columns if column.name)  # labels of rows that pandas has written
-    said = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
-    place = said[0] if said else id_place([column.name for column in columns])
-    if place is not None and not said and hints.get(columns[place].name, ColumnHint()).kind:
-        place = None  # it is said to be something else
+    hinted = [place for place, column in enumerate(columns) if hints.get(column.name, ColumnHint()).kind == ID]
+    place = hinted[0] if hinted else find_id_column([column.name for column in columns])
+    if place is not None and not hinted and hints.get(columns[place].name, ColumnHint()).kind:
+        place = None  # the hint is another kind
     elif place is None:
         place = next((place for place, column in enumerate(columns) if _identifies(column, table, hints)), None)
     return _Read(table, hints, columns, place)
@@ -161,7 +160,7 @@ def _without_foreign_ids(read: list[_Read]) -> list[_Read]:
     ]
 
 
-def _named(read: list[_Read]) -> list[_Read]:
+def _with_table_names(read: list[_Read]) -> list[_Read]:
     """Give each table a name of its own; parts of one table, and tables of one kind of ids, share it."""
     names: dict[tuple[str, ...], str] = {}
     found: list[_Read] = []
@@ -176,7 +175,7 @@ def _named(read: list[_Read]) -> list[_Read]:
     return found
 
 
-def _kept_apart(read: list[_Read]) -> list[_Read]:
+def _with_prefixes(read: list[_Read]) -> list[_Read]:
     """Put the name of the table before ids of tables that have some in common with another."""
     several = len({one.name for one in read}) > 1
     owners: dict[str, str] = {}
@@ -185,11 +184,11 @@ def _kept_apart(read: list[_Read]) -> list[_Read]:
         for id in one.ids.coded.texts():
             if owners.setdefault(id, one.name) != one.name:
                 clashing |= {one.name, owners[id]}
-    return [replace(one, prefix=f"{one.name}{BETWEEN}") if one.name in clashing else one for one in read]
+    return [replace(one, prefix=f"{one.name}{TABLE_SEPARATOR}") if one.name in clashing else one for one in read]
 
 
 def _with_kinds(one: _Read) -> _Read:
-    found = kinds_of_columns(one.columns, len(one.table.lines), one.place)
+    found = column_kinds(one.columns, len(one.table.lines), one.place)
     columns = zip(one.columns, found, strict=True)
     return replace(one, kinds={column.name: one.hint(column).kind or kind for column, kind in columns})
 
@@ -197,101 +196,101 @@ def _with_kinds(one: _Read) -> _Read:
 def _with_references(one: _Read, every: Sequence[_Read]) -> _Read:
     """Find what columns refer to: rows by their ids, and rows of other tables by other codes of theirs too."""
     keys = [key for table in every for key in table.row_keys() if table is not one or key.column == one.id_name]
-    keys = keys or [no_key(one.name)]
-    led: dict[str, RowKey] = {}
+    keys = keys or [unknown_key(one.name)]
+    references: dict[str, RowKey] = {}
     for place, column in enumerate(one.columns):
         hint = one.hint(column)
         if hint.kind == REFERENCE:
-            led[column.name] = _key_said(hint, keys, one)
+            references[column.name] = _hinted_key(hint, keys, one)
         elif not hint.kind and place != one.place and (
             key := key_referred_to(column, one.kinds[column.name], keys, one.ids)
         ):  # fmt: skip
-            led[column.name] = key
-    return replace(one, led=led, kinds={**one.kinds, **dict.fromkeys(led, REFERENCE)})
+            references[column.name] = key
+    return replace(one, references=references, kinds={**one.kinds, **dict.fromkeys(references, REFERENCE)})
 
 
-def _key_said(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
+def _hinted_key(hint: ColumnHint, keys: Sequence[RowKey], one: _Read) -> RowKey:
     name = hint.refers_to or one.name
     found = next((key for key in keys if key.table == name), None)
     if found is None and hint.refers_to:
         there = ", ".join(dict.fromkeys(key.table for key in keys))
         raise DataError(f"columns: there is no table {shorten(name)} with ids. There are: {there}.")
-    return found or no_key(name)
+    return found or unknown_key(name)
 
 
 def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphData:
-    """Return what a table says; where a side has `several` tables, of each entity also which it is a row of."""
+    """Return the graph data of a table; of `several` tables, also which one each entity is a row of."""
     path, lines = one.table.path, one.table.lines
     others = [column for place, column in enumerate(one.columns) if place != one.place]
-    led = {column.name: column for column in others if column.name in one.led and column.is_single}
+    references = {column.name: column for column in others if column.name in one.references and column.is_single}
     values, parts = [], list[GraphData]()
     if several:
         number = np.arange(len(one.entities))
         values.append((TYPE, number, TextColumn.coded([one.name], np.zeros(len(number), dtype=np.int32))))
     for column in others:
-        leads, (about, word) = column.name in one.led, _said_of(column.name, one, led)
+        leads, (about, word) = column.name in one.references, _subject_and_predicate(column.name, one, references)
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
             column = names_of(column)
         if about is None and not leads:
-            values.append((word, *_of_known(one.entity[column.rows], column.coded)))
+            values.append((word, *_rows_with_ids(one.entity[column.rows], column.coded)))
             continue
         subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
-        objects = _referred(column.texts[rows], one.led[column.name], prefixes) if leads else column.texts[rows]
+        objects = _resolve(column.texts[rows], one.references[column.name], prefixes) if leads else column.texts[rows]
         words = np.full(int(rows.sum()), column.name if leads else word, dtype=object)
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_data if leads else attribute_data)(stated))
     return replace(concat([value_data(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
 
 
-def _of_known(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
+def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
     """Return the rows whose entity has an id."""
     known = entity >= 0
     return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
 
 
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:
-    """Return per row the entity itself, or what a column that it is `about` refers to; empty where there is none."""
+    """Return per row the entity itself, or what the column `about` refers to; empty where there is none."""
     if about is not None:
-        return _referred(about.cells(len(one.table.lines)), one.led[about.name], prefixes)
+        return _resolve(about.cells(len(one.table.lines)), one.references[about.name], prefixes)
     found = np.full(len(one.entity), "", dtype=object)
     found[one.entity >= 0] = one.entities[one.entity[one.entity >= 0]]
     return found
 
 
-def _said_of(name: str, one: _Read, led: Mapping[str, Column]) -> tuple[Column | None, str]:
+def _subject_and_predicate(name: str, one: _Read, references: Mapping[str, Column]) -> tuple[Column | None, str]:
     """Return the column of references that a column of values is about, None for the rows, and the predicate."""
-    about = name.removesuffix(LABEL)
-    if about != name and (about in led or about == one.id_name):
-        return led.get(about), PLAIN_LABEL_PREDICATES["label"]
+    about = name.removesuffix(LABEL_SUFFIX)
+    if about != name and (about in references or about == one.id_name):
+        return references.get(about), PLAIN_LABEL_PREDICATES["label"]
     is_label = one.hints.get(name, ColumnHint()).kind in ("", NAME)
     return None, PLAIN_LABEL_PREDICATES.get(name.casefold(), name) if is_label else name
 
 
-def _referred(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
-    """Return the entities that cells refer to; what is no id of a row stays as it is."""
+def _resolve(texts: np.ndarray, key: RowKey, prefixes: Mapping[str, str]) -> np.ndarray:
+    """Return the entities that cells refer to; an unknown id stays as it is."""
     if key.values is not key.ids:
-        texts = as_array([key.by_value.get(text, text) for text in texts.tolist()])
+        texts = object_array([key.by_value.get(text, text) for text in texts.tolist()])
     return _prefixed(texts, prefixes.get(key.table, ""))
 
 
 def _prefixed(ids: np.ndarray, prefix: str) -> np.ndarray:
-    return as_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
+    return object_array([f"{prefix}{id}" if id else "" for id in ids.tolist()]) if prefix else ids
 
 
 def _summary(one: _Read) -> tuple[ColumnRead, ...]:
-    looks = {column.name: Looks(column, len(one.table.lines)) for column in one.columns}
+    looks = {column.name: ColumnStats(column, len(one.table.lines)) for column in one.columns}
     found = []
     there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
     for name in (column.name for column in one.table.columns if column.name in there):
-        table = one.led[name].table if name in one.led else ""
+        table = one.references[name].table if name in one.references else ""
         found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
     return tuple(found)
 
 
-def _shares(look: Looks | None) -> tuple[float, float]:
+def _shares(look: ColumnStats | None) -> tuple[float, float]:
     return (0.0, 0.0) if look is None else (look.filled, look.distinct)
 
 

@@ -7,21 +7,21 @@ import re
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^\w]|_|(?<=[^\W\d_])(?=\d)")
 
 
-def listed(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-IDS = listed("""
+IDS = word_set("""
     id ids identifier code key uri iri uuid guid isbn issn ean gtin upc sku asin doi orcid lei vin imo mmsi barcode
     iata icao lid fips wmo qid cas inchi smiles rowid rownames rownum rownumber index serial nr no alpha abbreviation
     abbr tailnum callsign symbol ticker acronym isocode ssn geonameid numeric slug handle
 """)
-DATES = listed("""
+DATES = word_set("""
     date dates year years month day days time hour minute second datetime timestamp born birth died death dob
     birthday created updated modified since until founded established released release published publication start
     end began begin expires expiry expiration jahr datum geburtsdatum annee fecha ano anno data rok
 """)
-MEASURES = listed("""
+MEASURES = word_set("""
     count number num total sum amount price cost rate ratio score rating stars rank size length width height depth
     weight mass area volume population pop age distance speed duration runtime minutes seconds hours quantity qty
     stock pages votes budget gross revenue salary income value percent percentage share mean median average avg min
@@ -29,24 +29,24 @@ MEASURES = listed("""
     level levels points goals wins losses miles mpg cylinders horsepower displacement acceleration delay bedrooms
     bathrooms rooms floors seats capacity employees year month day hour minute date time
 """)
-REFERENCES = listed("""
+REFERENCES = word_set("""
     parent parents child mother father spouse partner manager boss supervisor superior friend sibling owner author
     director successor predecessor next previous prev ref reference refers replaced replacedby replaces superclass
     subclass broader narrower belongs memberof partof source target from to foreign fk
 """)
-TEXTS = listed("""
+TEXTS = word_set("""
     alias host file url website link page image photo
 """)
-NO_MEASURES = listed("""
+NO_MEASURES = word_set("""
     postcode postal zip zipcode plz phone telephone tel mobile fax street house building room flat unit extension
 """)  # their numbers count nothing
-CLASSES = listed("""
+CLASSES = word_set("""
     status type class category group grade level code kind stage phase cluster label season quarter
 """)
-NAME_PARTS = listed("""
+NAME_PARTS = word_set("""
     first last given middle family surname forename firstname lastname maiden
 """)
-PAGES = listed("""
+PAGES = word_set("""
     url urls website homepage web site link links page pages image images img photo photos picture thumbnail thumb
     logo icon video audio pdf wikipedia flag avatar poster trailer source download
 """)
@@ -71,22 +71,22 @@ def is_date_word(name: str) -> bool:
     return not DATES.isdisjoint(words_of(name))
 
 
-def measures(name: str) -> bool:
+def is_measure_word(name: str) -> bool:
     """Return whether a column is called as measures and counts are."""
     return not MEASURES.isdisjoint(words_of(name))
 
 
-def counts_nothing(name: str) -> bool:
-    """Return whether numbers in a column so called are no measures, such as those of phones and houses."""
+def is_code_number_word(name: str) -> bool:
+    """Return whether numbers in a column of this name are not measures, such as phone and house numbers."""
     return not NO_MEASURES.isdisjoint(words_of(name))
 
 
-def classifies(name: str) -> bool:
+def is_class_word(name: str) -> bool:
     """Return whether a column is called as classes of things are, which may have numbers."""
     return not CLASSES.isdisjoint(words_of(name))
 
 
-def refers(name: str) -> bool:
+def is_reference_word(name: str) -> bool:
     """Return whether a column is called as references to other rows are, such as `parent` or `managerId`."""
     words = words_of(name)
     return (len(words) > 1 and words[-1] in IDS) or not REFERENCES.isdisjoint(words)
@@ -99,26 +99,28 @@ def is_plural(name: str) -> bool:
     )
 
 
-def leads_to_pages(name: str) -> bool:
+def is_page_word(name: str) -> bool:
     """Return whether IRIs in a column so called are pages and pictures to look at, not things."""
     return not PAGES.isdisjoint(words_of(name))
 
 
-def names_a_text(name: str) -> bool:
+def is_text_word(name: str) -> bool:
     return not TEXTS.isdisjoint(words_of(name))
 
 
-def names_a_person(name: str) -> bool:
+def is_person_name_word(name: str) -> bool:
     """Return whether a column is called as a part of a person's name is, such as `nameFirst` or `surname`."""
     words = words_of(name)
     return "surname" in words or (not NAME_PARTS.isdisjoint(words) and "name" in "".join(words))
 
 
-def is_called(name: str, table: str) -> bool:
+def is_named_after(name: str, table: str) -> bool:
     """Return whether a column is called as a table is, with or without a word for ids, in the plural or not.
 
-    >>> is_called("director", "directors"), is_called("Country_ID", "countries"), is_called("year", "films")
-    (True, True, False)
+    >>> is_named_after("director", "directors"), is_named_after("Country_ID", "countries")
+    (True, True)
+    >>> is_named_after("year", "films")
+    False
     """
     ours = [word for word in words_of(name) if word not in IDS]
     theirs = words_of(table)

@@ -1,4 +1,4 @@
-"""Links in the Alignment format of the OAEI, as matchers and evaluations write it."""
+"""Read links in the Alignment format of the OAEI."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.io.formats.link_tables import LinkTable, columns_of, in_full, is_equal, left_out_warning
-from mixtea.io.rdf.sources import Made
-from mixtea.io.safe.limits import MIB, in_force
-from mixtea.io.safe.open import opened
+from mixtea.io.formats.link_tables import LinkTable, expand_ids, is_equal, left_out_warning, link_columns
+from mixtea.io.rdf.sources import ProcessLines
+from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
 from mixtea.messages import visible
 
-LONGEST = 500
+MAX_MESSAGE = 500
 
 
-class Cell(NamedTuple):
-    """What a cell says, and the line of its second entity."""
+class AlignmentCell(NamedTuple):
+    """One cell of an alignment, with the line of its second entity."""
 
     line: int
     entity1: str
@@ -33,41 +33,44 @@ class Cell(NamedTuple):
 
 
 def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The cells with the relation `=`; others are left out with a warning."""
+    """Read the cells with the relation `=`; others are left out with a warning."""
     notes = dict[str, str]()
     cells = list(_cells(path, notes))
     same = [cell for cell in cells if is_equal(cell.relation)]
-    others = Counter(_why_not(cell.relation) for cell in cells if not is_equal(cell.relation))
+    others = Counter(_why_no_link(cell.relation) for cell in cells if not is_equal(cell.relation))
     if not same:
         what = f"no link among its {len(cells):,} cells" if cells else "an alignment without a cell"
         raise UnreadableError(path, None, "", what, "Links are cells with two entities and the relation =.")
-    columns, lines = columns_of([(cell.entity1, cell.entity2) for cell in same]), np.array([cell.line for cell in same])
-    measures = np.array([_number(cell.measure) for cell in same])
+    columns, lines = (
+        link_columns([(cell.entity1, cell.entity2) for cell in same]),
+        np.array([cell.line for cell in same]),
+    )
+    confidences = np.array([_number(cell.measure) for cell in same])
     warnings = left_out_warning(path, "cell", others)
-    return LinkTable(path, columns, lines, in_full(columns, {}, notes), True, warnings, measures=measures)
+    return LinkTable(path, columns, lines, expand_ids(columns, {}, notes), True, warnings, confidences=confidences)
 
 
-def _cells(path: Path, notes: dict[str, str]) -> Iterator[Cell]:
-    """From a process of its own, in the order of the file; `notes` gets those on namespaces of plain ids."""
-    limits = in_force()
+def _cells(path: Path, notes: dict[str, str]) -> Iterator[AlignmentCell]:
+    """Yield the cells from the parser process; `notes` collects the namespaces of plain ids."""
+    limits = current_limits()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     wanted: dict[str, Any] = {"xml": xml | {"max_token": limits.max_token_mib * MIB}}
     with (
-        opened(path) as file,
+        open_input(path) as file,
         Process(path, "alignment_child", "Alignment", wanted, []).start(file, feed=True) as process,
     ):
-        made, rest = Made(path, process), b""
+        made, rest = ProcessLines(path, process), b""
         while block := made.block():
             *lines, rest = (rest + block).split(b"\n")
-            yield from (Cell(*json.loads(line)) for line in lines)
+            yield from (AlignmentCell(*json.loads(line)) for line in lines)
         found = process.result()
     if "what" in found:
-        what, todo = f"not XML: {visible(found['what'], LONGEST)}", "Correct it, or write the alignment again."
+        what, todo = f"not XML: {visible(found['what'], MAX_MESSAGE)}", "Correct it, or write the alignment again."
         raise UnreadableError(path, found.get("line"), "", what, todo)
     notes |= found["notes"]
 
 
-def _why_not(relation: str) -> str:
+def _why_no_link(relation: str) -> str:
     return "of an expression in place of an entity" if relation == "expression" else f"of the relation {relation}"
 
 

@@ -1,4 +1,4 @@
-"""Cells that have types, as the text that a CSV file would hold; what is missing is an empty cell."""
+"""Convert typed cells to the text that a CSV file would hold; a missing value is an empty cell."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ import pandas as pd
 
 from mixtea.errors import Problems, shorten
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.formats.tsv import as_array
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, told
+from mixtea.io.formats.tsv import object_array
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, truncate_rows
 from mixtea.io.safe.sandboxed.table_child import CELLS
 from mixtea.messages import is_whole
 
-WHOLE = 2.0**53  # beyond it, not every whole number can be distinguished from the next
-FLOAT, MOMENT, TRUTH = "float", "moment", "truth"  # kinds of columns in Parquet; others are text as they are
-VALUES: dict[str, Callable[[str], Any]] = {  # by the letter that a cell of the kind `CELLS` begins with
+MAX_EXACT_INTEGER = 2.0**53  # beyond it, not every whole number can be distinguished from the next
+FLOAT, MOMENT, BOOLEAN = "float", "moment", "truth"  # kinds of columns in Parquet; others are text as they are
+CELL_READERS: dict[str, Callable[[str], Any]] = {  # by the letter that a cell of the kind `CELLS` begins with
     "t": str, "b": bool, "n": int, "f": float, "m": datetime.fromisoformat, "o": str,
 }  # fmt: skip
 MOMENT_TEXT = re.compile(r"(-?\d+-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
 MIDNIGHT = "00:00:00"
-TRUTHS = {"true": "True", "false": "False"}
-AS_THEY_ARE = (date, time, timedelta, Decimal, UUID)  # their str() is what a CSV file holds
-SEVERAL = (list, tuple, set, frozenset, np.ndarray)
+BOOLEANS = {"true": "True", "false": "False"}
+PRINTED_TYPES = (date, time, timedelta, Decimal, UUID)  # their str() is what a CSV file holds
+LIST_TYPES = (list, tuple, set, frozenset, np.ndarray)
 WRITE_AS_TEXT = "Values are texts, numbers, truth values, dates or a list of these: write it so, or leave it out."
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of a column that are not empty: `texts` [k], and `rows` [k], the places of their rows, ascending.
+    """The cells of a column that are not empty: `texts` [k] and the ascending numbers of their `rows` [k].
 
-    A row whose cell holds several values comes several times.
+    A row whose cell holds several values is repeated.
     """
 
     name: str
@@ -49,21 +49,21 @@ class Column:
 
     @cached_property
     def coded(self) -> TextColumn:
-        """The texts, each different one once."""
+        """Return the texts as codes of distinct texts."""
         return TextColumn.from_texts(self.texts)
 
     @cached_property
     def distinct(self) -> tuple[np.ndarray, np.ndarray]:
-        """The different texts, and for each cell the place of its text among them, in front."""
+        """Return the code of each cell, and the distinct texts."""
         return self.coded.codes, self.coded.objects()
 
     @property
     def is_single(self) -> bool:
-        """Whether no row has several values."""
+        """Return whether no row has several values."""
         return not (self.rows[1:] == self.rows[:-1]).any()
 
     def cells(self, n: int) -> np.ndarray:
-        """The texts of n rows, one per row, empty where there is none; the last of several."""
+        """Return the texts of n rows, empty where there is none; the last of several."""
         found = np.full(n, "", dtype=object)
         found[self.rows] = self.texts
         return found
@@ -71,7 +71,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False, init=False)
 class CodedColumn(Column):
-    """A column whose texts are objects of Python only once somebody asks for them."""
+    """A column whose texts become Python objects on first use."""
 
     def __init__(self, name: str, cells: TextColumn) -> None:
         filled = np.diff(cells.offsets) > 0
@@ -81,34 +81,34 @@ class CodedColumn(Column):
 
     @cached_property  # type: ignore[misc] # a field of other columns
     def texts(self) -> np.ndarray:
-        """The text of each cell."""
+        """Return the text of each cell."""
         codes, unique = self.distinct
         return unique[codes]
 
 
-def column_of_texts(name: str, cells: np.ndarray) -> Column:
+def text_column(name: str, cells: np.ndarray) -> Column:
     """Make a column of texts, one per row, of which some are empty."""
     rows = np.flatnonzero(cells != "")
     return Column(name, rows, cells[rows])
 
 
-def column_of_values(name: str, cells: Sequence[Any], path: Path, lines: np.ndarray, problems: Problems) -> Column:
-    """Make a column of values of any type, lists of values among them; what is no value is a problem of its line."""
+def value_column(name: str, cells: Sequence[Any], path: Path, lines: np.ndarray, problems: Problems) -> Column:
+    """Make a column of values of any type, lists included; a cell that is not a value is a problem of its line."""
     rows, values = array("q"), []
     for row, cell in enumerate(cells):
-        for value in cell if isinstance(cell, SEVERAL) else (cell,):
+        for value in cell if isinstance(cell, LIST_TYPES) else (cell,):
             if not is_missing(value):
                 rows.append(row)
                 values.append(value)
     places, texts = np.array(rows, dtype=np.int64), value_texts(values)
     bad = np.array([text is None for text in texts], dtype=bool)
-    for place in told(problems, path, np.flatnonzero(bad)).tolist():
+    for place in truncate_rows(problems, path, np.flatnonzero(bad)).tolist():
         problems.add(path, int(lines[places[place]]), "", *_why_no_value(values[place], name))
-    return Column(name, places[~bad], as_array([text or "" for text in texts])[~bad])
+    return Column(name, places[~bad], object_array([text or "" for text in texts])[~bad])
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a cell is empty.
+    """Return whether a cell is empty.
 
     >>> [is_missing(value) for value in (None, "", float("nan"), pd.NaT, pd.NA, np.datetime64("NaT"), 0, False, "NA")]
     [True, True, True, True, True, True, False, False, False]
@@ -119,10 +119,10 @@ def is_missing(value: Any) -> bool:
 
 
 def value_texts(values: Sequence[Any]) -> list[str | None]:
-    """The values of a column as text, None for what is no value.
+    """Return the values of a column as text, None where a cell is not a value.
 
-    Numbers with a point keep it, unless all of the column are whole: then they are ids or counts, which became such
-    where a cell was missing. Moments of a column that are all at midnight are days.
+    Floats keep their point, unless all of the column are whole numbers: then they are ids or counts, which became
+    floats where a cell was missing. Moments of a column that are all at midnight become days.
 
     >>> value_texts([5.0, 7]), value_texts([5.0, 2.5]), value_texts([True, pd.Timestamp("2020-01-31"), {}])
     (['5', '7'], ['5.0', '2.5'], ['True', '2020-01-31', None])
@@ -130,17 +130,14 @@ def value_texts(values: Sequence[Any]) -> list[str | None]:
     whole = all(_is_whole_number(value) for value in values if isinstance(value, float | np.floating))
     texts = [value if type(value) is str and is_whole(value) else _text(value, whole) for value in values]
     moments = [place for place, value in enumerate(values) if isinstance(value, datetime | np.datetime64)]
-    for place, text in zip(moments, _moments([str(texts[place]) for place in moments]), strict=True):
+    for place, text in zip(moments, _format_moments([str(texts[place]) for place in moments]), strict=True):
         texts[place] = text
     return texts
 
 
 def typed_texts(kind: str, cells: np.ndarray) -> np.ndarray:
-    """The cells of a column as `value_texts` has them, from what Arrow writes, or another process of each cell.
-
-    Empty cells stay empty.
-    """
-    if kind not in (FLOAT, MOMENT, TRUTH, CELLS):
+    """Convert the cells of a column, from Arrow or a parser process, as `value_texts` does; empty ones stay."""
+    if kind not in (FLOAT, MOMENT, BOOLEAN, CELLS):
         return cells
     codes, unique = pd.factorize(cells)
     texts = unique.tolist()
@@ -149,15 +146,15 @@ def typed_texts(kind: str, cells: np.ndarray) -> np.ndarray:
         found = iter(value_texts([value for value in values if not is_missing(value)]))
         texts = ["" if is_missing(value) else next(found) for value in values]
     elif kind == MOMENT:
-        days = iter(_moments([text for text in texts if text]))
+        days = iter(_format_moments([text for text in texts if text]))
         texts = [next(days) if text else "" for text in texts]
     else:
-        texts = [TRUTHS.get(text, text) for text in texts]
-    return as_array(texts)[codes]
+        texts = [BOOLEANS.get(text, text) for text in texts]
+    return object_array(texts)[codes]
 
 
 def _typed(kind: str, text: str) -> Any:
-    return VALUES[text[0]](text[1:]) if kind == CELLS else float(text)
+    return CELL_READERS[text[0]](text[1:]) if kind == CELLS else float(text)
 
 
 def _text(value: Any, whole: bool) -> str | None:
@@ -171,38 +168,40 @@ def _text(value: Any, whole: bool) -> str | None:
         return str(int(value)) if whole else str(float(str(value)))  # in between, so that 0.1 of 32 bits is 0.1
     if isinstance(value, np.datetime64):
         return str(value)
-    return str(value) if isinstance(value, AS_THEY_ARE) else None
+    return str(value) if isinstance(value, PRINTED_TYPES) else None
 
 
 def _is_whole_number(value: Any) -> bool:
-    return float(value).is_integer() and abs(float(value)) < WHOLE
+    return float(value).is_integer() and abs(float(value)) < MAX_EXACT_INTEGER
 
 
-def _moments(texts: list[str]) -> list[str]:
-    """Dates with times, written alike whoever wrote them; days if it is midnight in all of them.
+def _format_moments(texts: list[str]) -> list[str]:
+    """Return dates with times in one notation; days if all of them are at midnight.
 
-    >>> _moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"]), _moments(["2020-01-31 00:00:00.000"])
-    (['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00'], ['2020-01-31'])
+    >>> _format_moments(["2020-01-31T10:00:00.500000", "2020-01-31 10:00:00Z"])
+    ['2020-01-31 10:00:00.5', '2020-01-31 10:00:00+00:00']
+    >>> _format_moments(["2020-01-31 00:00:00.000"])
+    ['2020-01-31']
     """
     found = [MOMENT_TEXT.fullmatch(text) for text in texts]
     parts = [match.groups("") if match else (text, "", "", "") for match, text in zip(found, texts, strict=True)]
     if all(clock in (MIDNIGHT, "") and not fraction.strip(".0") and not zone for _, clock, fraction, zone in parts):
         return [day for day, *_ in parts]
-    return [_moment(*part) for part in parts]
+    return [_format_moment(*part) for part in parts]
 
 
-def _moment(day: str, clock: str, fraction: str, zone: str) -> str:
+def _format_moment(day: str, clock: str, fraction: str, zone: str) -> str:
     zone = "+00:00" if zone == "Z" else zone if ":" in zone else zone[:3] + ":" * bool(zone) + zone[3:]
     return f"{day} {clock}{fraction.rstrip('0').rstrip('.')}{zone}".strip()
 
 
 def _why_no_value(value: Any, name: str) -> tuple[str, str]:
-    """What is wrong with a cell, and what to do."""
+    """Return what is wrong with a cell, and what to do."""
     if isinstance(value, str):
         return f"{HALF_A_CHARACTER} column {shorten(name)}, {shorten(value, 40)}", MEND
     if isinstance(value, dict):
         todo = "Make a column of each of its members, or leave it out."
         return f"an object inside an object, in {shorten(name)}: it is not read", todo
-    if isinstance(value, SEVERAL):
+    if isinstance(value, LIST_TYPES):
         return f"a list inside a list, in {shorten(name)}: it is not read", "Make one list of them, or leave it out."
-    return f"{shorten(name)} is no value but {type(value).__name__} {shorten(str(value), 40)}", WRITE_AS_TEXT
+    return f"{shorten(name)} is not a value but {type(value).__name__} {shorten(str(value), 40)}", WRITE_AS_TEXT

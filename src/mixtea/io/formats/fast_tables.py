@@ -1,8 +1,8 @@
-"""Read plain tables of text by Arrow; whatever is odd about one is left to the careful readers of tables.py.
+"""Read plain text tables by Arrow; tables with anything unusual are left to the careful readers of tables.py.
 
-Both give the same cells. Arrow parses in this process, unlike Parquet: text has no sizes or places in it that could
-lie. It gets blocks of whole lines within the limits, whose encoding, ends of lines and quotes are checked before and
-whose number of rows is checked after that, and makes nothing but columns of bytes of them.
+Both give the same cells. Arrow parses in this process, unlike Parquet: text has no sizes or offsets that could be
+wrong. It gets blocks of whole lines within the limits, after checks of encoding, line ends and quotes; the number of
+rows is checked afterwards.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ import numpy as np
 
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.safe.encoding import ASCII
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.safe.lines import line_blocks
 from mixtea.io.safe.open import BYTE_ORDER_MARK
 from mixtea.io.table_layout import Layout
 
 MIN_BYTES = 1 << 16  # of a file: smaller ones are read soon enough
-AT_ONCE = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
+ARROW_BLOCK_BYTES = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
 QUOTE, LINE_END = b'"'[0], b"\n"[0]
 LINE_ENDS = b"\r\n"
 ODD_FIRST = np.isin(np.arange(256), [*b"#\r\n"])  # bytes at the beginning of a line
 
 
 class OddError(Exception):
-    """A block needs the careful reader."""
+    """A block that needs the careful reader."""
 
 
 class FastTable(NamedTuple):
-    """The columns that a layout means, and the numbers of their lines (from 1)."""
+    """The requested columns and their line numbers (from 1)."""
 
     columns: tuple[TextColumn, ...]
     lines: np.ndarray
@@ -41,7 +41,7 @@ class FastTable(NamedTuple):
 def read_fast(path: Path, layout: Layout, *, quoted: bool, encoding: str) -> FastTable | None:
     """Return the cells of a table, or None if there is anything that the careful reader should see."""
     is_small = path.stat().st_size < MIN_BYTES
-    if is_small or layout.width > in_force().max_columns or ord(layout.separator) >= ASCII:
+    if is_small or layout.width > current_limits().max_columns or ord(layout.separator) >= ASCII:
         return None
     try:
         found = [_parsed(*block, layout, quoted=quoted) for block in _blocks(path, layout, encoding)]
@@ -54,7 +54,7 @@ def read_fast(path: Path, layout: Layout, *, quoted: bool, encoding: str) -> Fas
 
 
 def _blocks(path: Path, layout: Layout, encoding: str) -> Iterator[tuple[int, bytes]]:
-    """The blocks without the header and what stands above it."""
+    """Yield the blocks without the header and the lines above it."""
     for start, block in line_blocks(path, encoding):
         for _ in range(start, layout.header_line + 1):
             above, _, block = block.partition(b"\n")
@@ -66,7 +66,7 @@ def _blocks(path: Path, layout: Layout, encoding: str) -> Iterator[tuple[int, by
 
 
 def _parsed(start: int, block: bytes, layout: Layout, *, quoted: bool) -> tuple[list[Any], np.ndarray]:
-    """The columns of a block, of bytes, and the numbers of its lines; an OddError if it is not plain."""
+    """Return the columns of a block as bytes, and its line numbers; an OddError if it is not plain."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -76,7 +76,7 @@ def _parsed(start: int, block: bytes, layout: Layout, *, quoted: bool) -> tuple[
     try:
         table = csv.read_csv(
             pa.BufferReader(block),
-            read_options=csv.ReadOptions(use_threads=False, block_size=AT_ONCE, column_names=names),
+            read_options=csv.ReadOptions(use_threads=False, block_size=ARROW_BLOCK_BYTES, column_names=names),
             parse_options=csv.ParseOptions(delimiter=layout.separator, quote_char='"' if quoted else False),
             convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.large_binary()), include_columns=wanted, strings_can_be_null=False
@@ -90,9 +90,9 @@ def _parsed(start: int, block: bytes, layout: Layout, *, quoted: bool) -> tuple[
 
 
 def _plain_lines(block: bytes, separator: str, *, quoted: bool) -> int:
-    """How many lines a block has, if it is plain.
+    """Count the lines of a plain block; an OddError for others.
 
-    It is UTF-8 without NUL, comments, blank lines and other ends of lines, and with quotes around whole fields alone.
+    A plain block is UTF-8 without NUL, comments, blank lines and unusual line ends, and quotes only whole fields.
     """
     is_other_text = b"\0" in block or block.startswith(BYTE_ORDER_MARK) or not _is_utf_8(block)
     if is_other_text or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
@@ -113,9 +113,9 @@ def _is_utf_8(block: bytes) -> bool:
 
 
 def _quotes_are_plain(block: bytes, separator: str) -> bool:
-    """Whether quotes open at the beginning of a field, close at its end, and no line ends between them.
+    """Return whether quotes enclose whole fields, and no line ends between them.
 
-    A quote that is written twice closes a field and opens it again. Where no field begins with one, all are text.
+    A doubled quote closes a field and opens it again. Where no field begins with a quote, all quotes are text.
     """
     raw = np.frombuffer(b"\n" + block + b"\n", dtype=np.uint8)
     ends = np.isin(np.arange(256), [ord(separator), *LINE_ENDS])

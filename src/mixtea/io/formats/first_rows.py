@@ -1,4 +1,4 @@
-"""Recognise a header whose words are not known: the first row of a table of links, where it is unlike all others."""
+"""Recognise a header of unknown words: the first row of a link table, where it differs from all others."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from dataclasses import replace
 import numpy as np
 
 from mixtea.errors import shorten
-from mixtea.io.formats.headers import AN_ID
+from mixtea.io.formats.headers import ID_NAME
 from mixtea.io.formats.link_tables import LinkTable
 
-TABLES = ("TSV", "CSV")  # formats whose first row may be a header
+TABLE_FORMATS = ("TSV", "CSV")  # formats whose first row may be a header
 ID_FIRST = re.compile(r"(?:id|ID|Id)[A-Z_ -][\w -]*")  # idAbt
 NUMBERED = re.compile(r"(\D+)(\d)")  # D1
 ONE_WORD = re.compile(r"[^\W\d]*")
 
 
 def can_have_header(table: LinkTable, kind: str) -> bool:
-    """Whether the first line of the file is among the links, and not alone."""
-    return kind in TABLES and len(table) > 1 and int(table.lines[0]) == 1
+    """Return whether the first line of the file is among the links, and is not the only one."""
+    return kind in TABLE_FORMATS and len(table) > 1 and int(table.lines[0]) == 1
 
 
-def without_first(table: LinkTable) -> LinkTable:
+def drop_header_link(table: LinkTable) -> LinkTable:
     """Return the links without the first row, and a warning that it is read as a header."""
     words = ", ".join(str(column[0]) for column in table.columns)
-    said = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
-    return replace(table.where(np.arange(len(table)) > 0), warnings=(*table.warnings, said))
+    warning = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
+    return replace(table.where(np.arange(len(table)) > 0), warnings=(*table.warnings, warning))
 
 
 def is_header(columns: Sequence[np.ndarray]) -> bool:
-    """Whether the first row names columns: its words are plain, stand in no other row, and differ in form from these.
+    """Return whether the first row names columns: its words are plain, in no other row, and different in form.
 
-    They differ where all others of a column are numbers or IRIs, where both are called ids and others are more than one
-    word, and where they number the sides.
+    They differ where all other cells of a column are numbers or IRIs, where both are called ids and others are more
+    than one word, and where they number the sides.
 
     >>> rows = np.array([["D1", "D2"], ["ab", "cd"]], dtype=object)
     >>> is_header(rows.T), is_header(rows[1:].T)
@@ -47,18 +47,18 @@ def is_header(columns: Sequence[np.ndarray]) -> bool:
         return False
     if any(all(map(_is_plain_id, column)) for column in others):
         return True
-    if all(AN_ID.fullmatch(word) or ID_FIRST.fullmatch(word) for word in first):
+    if all(ID_NAME.fullmatch(word) or ID_FIRST.fullmatch(word) for word in first):
         return any(not ONE_WORD.fullmatch(word) for column in others for word in column)
     return _number_sides(first, others)
 
 
 def _is_plain_id(word: str) -> bool:
-    """Whether a word is a number or an IRI, with a prefix or in full: no name of a column is."""
+    """Return whether a word is a number or an IRI, with a prefix or in full, and so not a column name."""
     return ":" in word or bool(re.fullmatch(r"-?\d+(?:\.0)?", word.strip()))
 
 
 def _number_sides(first: Sequence[str], others: Sequence[np.ndarray]) -> bool:
-    """Whether the words are one word with 1 and 2, by which no other id is called."""
+    """Return whether the words are one word with 1 and 2, and no other id begins so."""
     found = [NUMBERED.fullmatch(word) for word in first]
     if not all(found) or [one[2] for one in found if one] != ["1", "2"]:
         return False

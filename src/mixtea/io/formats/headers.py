@@ -1,4 +1,4 @@
-"""Which columns of a table are meant, by their names."""
+"""Find the requested columns of a table by their names."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ NAME_HEADERS: Headers = (
 )
 WORD_HEADERS: Headers = (("word", "translation"), ("source", "target"), ("from", "to"))
 
-IDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
-AN_ID = re.compile(
+ID_WORDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
+ID_NAME = re.compile(
     r":?(?:[\w -]*[a-z_ -])?(?:ID|URI|IRI|Id|Uri|Iri)|(?:[\w -]*[_ -])?(?:id|uri|iri)|geonameid"
 )  # not Madrid
-IDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
+ID_WORDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
 RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
 
 
-def squeezed(name: str) -> str:
-    """The name of a column in small letters, without spaces, hyphens and underscores: `Source URI` is `source_uri`.
+def normalise_header(name: str) -> str:
+    """Return a column name in lower case, without spaces, hyphens and underscores.
 
-    >>> squeezed(" Source-URI"), squeezed("source_uri")
+    >>> normalise_header(" Source-URI"), normalise_header("source_uri")
     ('sourceuri', 'sourceuri')
     """
     return re.sub(r"[\s_-]", "", name.lower())
 
 
-def header_places(names: Sequence[str], headers: Headers) -> list[int] | None:
-    """Where the columns of the first fitting header are; None if no header fits."""
-    found = [squeezed(name) for name in names]
+def find_header(names: Sequence[str], headers: Headers) -> list[int] | None:
+    """Return the positions of the columns of the first fitting header; None if no header fits."""
+    found = [normalise_header(name) for name in names]
     for header in headers:
         if set(header) <= set(found):
             return [found.index(name) for name in header]
@@ -74,40 +74,42 @@ def header_places(names: Sequence[str], headers: Headers) -> list[int] | None:
 
 
 def repeated_name(names: Sequence[str], places: Sequence[int]) -> str:
-    """The first of the columns that are meant whose name another column has too; empty if there is none."""
-    found = [squeezed(name) for name in names]
+    """Return the first requested column whose name another column has too; "" if there is none."""
+    found = [normalise_header(name) for name in names]
     counts = Counter(found)
     return next((names[place].strip() for place in places if counts[found[place]] > 1), "")
 
 
-def too_few(path: Path, names: Sequence[str], headers: Headers) -> UnreadableError:
-    """The error of a table that has fewer columns than a header of these."""
+def too_few_columns(path: Path, names: Sequence[str], headers: Headers) -> UnreadableError:
+    """Make the error of a table with fewer columns than these headers need."""
     shown = f"{len(names)} column{'s' * (len(names) != 1)}"
     todo = f"It needs {len(headers[0])}: {' or '.join(', '.join(header) for header in headers[:2])}."
     return UnreadableError(path, None, ", ".join(names), shown, todo)
 
 
 def is_id_name(name: str) -> bool:
-    """Whether a column so called has ids, if it is the first."""
-    return squeezed(name) in IDS or AN_ID.fullmatch(name) is not None
+    """Return whether a first column of this name holds ids."""
+    return normalise_header(name) in ID_WORDS or ID_NAME.fullmatch(name) is not None
 
 
-def id_place(names: Sequence[str], *, certain: bool = True) -> int | None:
-    """The place of the column of ids; None if no column is one, or the columns are those of triples.
+def find_id_column(names: Sequence[str], *, certain: bool = True) -> int | None:
+    """Return the position of the column of ids; None without one, or where the columns are those of triples.
 
-    A first column without a name holds them unless another is called so: pandas writes the labels of rows there. Where
-    it is not certain that these are names, a first line of three words may be a triple.
+    A first column without a name holds them unless another has the name of one: pandas writes the index there. Where it
+    is not `certain` that these are names, a first line of three words may be a triple.
     """
-    if of_triples(names) or len(names) < 2 or not all(names[1:]):
+    if is_triple_header(names) or len(names) < 2 or not all(names[1:]):
         return None
     if is_id_name(names[0]):
         return 0
-    if header_places(names, EDGE_HEADERS) or not (certain or len(names) > 3 or not names[0]):
+    if find_header(names, EDGE_HEADERS) or not (certain or len(names) > 3 or not names[0]):
         return None
-    place = next((place for place, name in enumerate(names) if squeezed(name) in IDS_ANYWHERE), None)
+    place = next((place for place, name in enumerate(names) if normalise_header(name) in ID_WORDS_ANYWHERE), None)
     return 0 if place is None and not names[0] else place
 
 
-def of_triples(names: Sequence[str]) -> bool:
+def is_triple_header(names: Sequence[str]) -> bool:
     """Return whether columns so called hold triples."""
-    return header_places(names, TRIPLE_HEADERS) is not None or (len(names) == 3 and squeezed(names[1]) in RELATIONS)
+    return find_header(names, TRIPLE_HEADERS) is not None or (
+        len(names) == 3 and normalise_header(names[1]) in RELATIONS
+    )

@@ -1,4 +1,4 @@
-"""Links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` has it.
+"""Read links in JSON: a list of objects with source and target, alone or under `mappings` as `mixtea export` writes.
 
 In JSON lines each line is such an object.
 """
@@ -17,27 +17,27 @@ import numpy as np
 
 from mixtea.errors import Problems
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.io.formats.headers import LINK_HEADERS, header_places
-from mixtea.io.formats.link_tables import IDENTITY, LinkTable, as_measures, columns_of, left_out_warning
-from mixtea.io.formats.table_process import NUMBERS
+from mixtea.io.formats.headers import LINK_HEADERS, find_header
+from mixtea.io.formats.link_tables import IDENTITY, LinkTable, left_out_warning, link_columns, parse_confidences
+from mixtea.io.formats.table_process import CONFIDENCE_NAMES
 from mixtea.io.formats.tsv import text_blocks
-from mixtea.io.safe.limits import MIB, in_force
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, beyond
+from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, limit_exceeded
 from mixtea.messages import is_whole
 
-START = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
-LINES = re.compile("")
-BETWEEN = re.compile(r"[\s,]*+")
-NEEDED = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
+LIST_BEGINS = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)
+ANYTHING = re.compile("")
+SPACES_AND_COMMAS = re.compile(r"[\s,]*+")
+WRITE_LINKS = 'It needs a list of objects with "source" and "target", alone or under "mappings".'
 
 
 def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """Each object is a link, with its confidence if it says one; those without a target are left out."""
+    """Read each object as a link, with its confidence if it has one; objects without a target are left out."""
     rows, lines, sure, others = [], [], [], Counter[str]()
-    for line, found in _objects(path, problems, START if kind == "JSON" else LINES):
+    for line, found in _objects(path, problems, LIST_BEGINS if kind == "JSON" else ANYTHING):
         ends = _ends(found)
         if ends is None:
-            problems.add(path, line, json.dumps(found)[:80], "no source and target:", NEEDED)
+            problems.add(path, line, json.dumps(found)[:80], "no source and target:", WRITE_LINKS)
         elif not all(map(is_whole, ends)):
             problems.add(path, line, " ".join(ends), f"{HALF_A_CHARACTER} source or target:", MEND)
         elif "" in ends:
@@ -47,18 +47,22 @@ def read_json_links(path: Path, kind: str, problems: Problems) -> LinkTable:
         else:
             rows.append(ends)
             lines.append(line)
-            sure.append(next((str(found[name]) for name in NUMBERS if found.get(name) is not None), ""))
+            sure.append(next((str(found[name]) for name in CONFIDENCE_NAMES if found.get(name) is not None), ""))
     if not rows and not problems.found:
-        raise UnreadableError(path, None, "", "no links in it", NEEDED)
+        raise UnreadableError(path, None, "", "no links in it", WRITE_LINKS)
     warnings = left_out_warning(path, "row", others)
     return LinkTable(
-        path, columns_of(rows), np.array(lines, dtype=np.int64), warnings=warnings, measures=as_measures(sure)
+        path,
+        link_columns(rows),
+        np.array(lines, dtype=np.int64),
+        warnings=warnings,
+        confidences=parse_confidences(sure),
     )
 
 
 def _ends(found: dict[str, Any]) -> tuple[str, str] | None:
     names = list(found)
-    places = header_places(names, LINK_HEADERS)
+    places = find_header(names, LINK_HEADERS)
     values = [found[names[place]] for place in places or ()]
     if not places or not all(value is None or isinstance(value, str) for value in values):
         return None
@@ -66,16 +70,16 @@ def _ends(found: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(the line where it begins, the object) of each: no more of the file is held than one of them may be long."""
-    ending = ["]"] if begins is LINES else []  # as if it were a list
+    """Yield (line, object) of each; no more of the file is held than `max_token_mib`."""
+    ending = ["]"] if begins is ANYTHING else []  # as if it were a list
     blocks = chain((text for _, text, _ in text_blocks(path, problems)), ending)
-    text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), in_force().max_token_mib * MIB
+    text, line, decoder, longest = next(blocks, ""), 1, json.JSONDecoder(), current_limits().max_token_mib * MIB
     if not (start := begins.match(text)):
-        raise UnreadableError(path, None, "", "not JSON with a list of links", NEEDED)
+        raise UnreadableError(path, None, "", "not JSON with a list of links", WRITE_LINKS)
     place = start.end()
     line += text.count("\n", 0, place)
     while True:
-        following = BETWEEN.match(text, place).end()  # type: ignore[union-attr]
+        following = SPACES_AND_COMMAS.match(text, place).end()  # type: ignore[union-attr]
         line, place = line + text.count("\n", place, following), following
         if text[place : place + 1] == "]":
             return
@@ -83,14 +87,14 @@ def _objects(path: Path, problems: Problems, begins: re.Pattern[str]) -> Iterato
             found, end = decoder.raw_decode(text, place)
         except json.JSONDecodeError as error:
             if len(text) - place > longest:
-                raise beyond(path, line, "an object that is too long", "max_token_mib") from None
+                raise limit_exceeded(path, line, "an object that is too long", "max_token_mib") from None
             if (more := next(blocks, None)) is None:
                 raise UnreadableError(path, line, "", f"not JSON ({error.msg})", "Write the file again.") from None
             text, place = text[place:] + more, 0
             continue
         except (ValueError, RecursionError):
-            raise UnreadableError(path, line, "", "not JSON (a number or nesting beyond sense)", NEEDED) from None
+            raise UnreadableError(path, line, "", "not JSON (a number or nesting out of range)", WRITE_LINKS) from None
         if not isinstance(found, dict):
-            raise UnreadableError(path, line, str(found)[:80], "no object:", NEEDED)
+            raise UnreadableError(path, line, str(found)[:80], "no object:", WRITE_LINKS)
         yield line, found
         line, place = line + text.count("\n", place, end), end

@@ -1,4 +1,4 @@
-"""Graphs in JSON lines: an object in each line, whose members are what the columns of a table are."""
+"""Read graphs in JSON lines: one object per line, whose members are the columns of a table."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ import numpy as np
 from mixtea.errors import Problems, shorten
 from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
-from mixtea.io.formats.cell_values import Column, column_of_values
+from mixtea.io.formats.cell_values import Column, value_column
 from mixtea.io.formats.tsv import text_blocks
-from mixtea.io.formats.wide_tables import named_part
-from mixtea.io.safe.limits import in_force
-from mixtea.io.safe.problems import UnreadableError, beyond
+from mixtea.io.formats.wide_tables import columns_to_graph
+from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
 
 WRITE_OBJECTS = 'Write one object in each line: {"id": "Q1", "name": "Rome"}.'
-SHOWN_OF_A_LINE = 80  # characters
+MAX_LINE_SHOWN = 80  # characters
 
 
-class TwiceError(ValueError):
-    """Two members of an object have the same name."""
+class RepeatedMemberError(ValueError):
+    """An object with two members of the same name."""
 
 
-def json_rows_part(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
-    """What the lines say of a graph: triples or entities, by the names of the members, as in every table."""
+def read_json_rows(path: Path, kind: str, problems: Problems) -> GraphData | RowTable:
+    """Read triples or entities, depending on the names of the members, as in every table."""
     lines: array[int] = array("q")
     rows: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
     cells, texts = defaultdict[str, list[Any]](list), dict[str, str]()
-    limit, before = in_force().max_columns, len(problems.found)
+    limit, before = current_limits().max_columns, len(problems.found)
     for line, found in _objects(path, problems):
         if name := next((name for name in found if name.startswith("@")), ""):
             todo = "Write it as one list, [{...}, {...}], in a file that ends in .jsonld."
@@ -42,43 +42,43 @@ def json_rows_part(path: Path, kind: str, problems: Problems) -> GraphData | Row
             rows[name].append(len(lines))
             cells[name].append(texts.setdefault(value, value) if type(value) is str else value)
         if len(rows) > limit:
-            raise beyond(path, line, f"{len(rows):,} names of members", "max_columns")
+            raise limit_exceeded(path, line, f"{len(rows):,} names of members", "max_columns")
         lines.append(line)
     numbers, columns = np.array(lines, dtype=np.int64), []
     for name, values in cells.items():
         places = np.array(rows[name], dtype=np.int64)
-        column = column_of_values(name, values, path, numbers[places], problems)
+        column = value_column(name, values, path, numbers[places], problems)
         columns.append(Column(name, places[column.rows], column.texts))
     if not columns and len(problems.found) > before:
         return GraphData(np.empty(0, dtype=object), np.empty(0, dtype=object), np.empty((0, 3), dtype=np.int64))
-    return named_part(path, columns, numbers, problems)
+    return columns_to_graph(path, columns, numbers, problems)
 
 
 def _objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number, object) of each line that is not blank; what is no object is a problem."""
+    """Yield (line, object) of each line that is not blank; anything but an object is a problem."""
     for start, block, _ in text_blocks(path, problems):
         for number, line in enumerate(block.split("\n"), start):
             if not line.strip():
                 continue
             try:
-                found = json.loads(line, object_pairs_hook=_once)
-            except TwiceError as error:
+                found = json.loads(line, object_pairs_hook=_unique_members)
+            except RepeatedMemberError as error:
                 problems.add(path, number, "", f"two members named {error}", "Name each member once.")
             except RecursionError:
-                problems.add(path, number, line[:SHOWN_OF_A_LINE], "nested too deeply:", WRITE_OBJECTS)
+                problems.add(path, number, line[:MAX_LINE_SHOWN], "nested too deeply:", WRITE_OBJECTS)
             except ValueError as error:
                 what = f"not JSON ({getattr(error, 'msg', error)}):"
-                problems.add(path, number, line[:SHOWN_OF_A_LINE], what, WRITE_OBJECTS)
+                problems.add(path, number, line[:MAX_LINE_SHOWN], what, WRITE_OBJECTS)
             else:
                 if isinstance(found, dict):
                     yield number, found
                 else:
-                    problems.add(path, number, line[:SHOWN_OF_A_LINE], "no object:", WRITE_OBJECTS)
+                    problems.add(path, number, line[:MAX_LINE_SHOWN], "no object:", WRITE_OBJECTS)
 
 
-def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(members)
     if len(found) < len(members):
         counts = Counter(name for name, _ in members)
-        raise TwiceError(shorten(next(name for name, n in counts.items() if n > 1)))
+        raise RepeatedMemberError(shorten(next(name for name, n in counts.items() if n > 1)))
     return found

@@ -1,4 +1,4 @@
-"""What the readers of links have in common: a table of source and target, and what says that two are the same."""
+"""Read the links of a table, and share what the readers of links have in common."""
 
 from __future__ import annotations
 
@@ -10,49 +10,64 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from mixtea.errors import Problems
 from mixtea.graph.iris import NOTES, decode_id
 from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.io.formats.headers import LINK_HEADERS, normalise_header
+from mixtea.io.formats.table_process import CONFIDENCE_NAMES
+from mixtea.io.formats.tables import read_columns, read_layout
 from mixtea.io.formats.tsv import Table
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.formats.typed_tables import TYPED_FORMATS
+from mixtea.io.head import head_of
+from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.problems import UnreadableError, collect_unreadable
+from mixtea.io.separators import possible_separators
+from mixtea.io.table_layout import find_layout, possible_headers, split_line
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
-LONGEST_REASON = 200
+MAX_REASON = 200
 NO_LINKS = "Name a file of links; is this a graph?"
-EQUAL = frozenset(
+EQUAL_RELATIONS = frozenset(
     ["", "=", "==", "≡", "equivrelation", "equivalence", "equivalent", "equal", "exact"]
     + [name.partition(":")[2].lower() for name in IDENTITY_NAMES]
 )
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 CLOSE = expand("skos:closeMatch", BUILT_IN)
 NO_NOTES: Mapping[str, str] = {}
+CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]
+TABLE_SEPARATOR = "/"  # the name of a table and an id that another table has too
+TABLE_COLUMNS = ("source_table", "target_table")
 
 
 @dataclass(frozen=True, eq=False)
 class LinkTable(Table):
-    """`in_full` are the ids that the columns stand for: without prefixes, and plain where an IRI holds a plain id.
+    """Links of one file, before their ends are resolved.
 
-    `rejected` (bool) are the rows that say two are not the same; None if no row does. With `either_way` a link may
-    stand the other way round: the format says that two are the same, not whose is first. `measures` say how sure who
-    wrote them was, NaN where he does not say; None if he never does.
+    `full_ids` are the ids that the columns stand for: without prefixes, and plain where an IRI encodes a plain id.
+    `rejected` (bool) marks pairs that are not the same; None if there are none. `undirected` links may have source and
+    target swapped: the format states identity, not direction. `confidences` are those of the author of the links, NaN
+    where missing; None if the file has none.
     """
 
-    in_full: tuple[np.ndarray, ...] | None = None
-    either_way: bool = False
+    full_ids: tuple[np.ndarray, ...] | None = None
+    undirected: bool = False
     warnings: tuple[str, ...] = ()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
-    measures: np.ndarray | None = None
+    confidences: np.ndarray | None = None
 
     def where(self, kept: np.ndarray) -> LinkTable:
-        """Some of the rows."""
-        columns, full = (None if ids is None else tuple(id[kept] for id in ids) for ids in (self.columns, self.in_full))
-        rejected, measures = (None if of is None else of[kept] for of in (self.rejected, self.measures))
-        rows = dict(columns=columns, in_full=full, lines=self.lines[kept], rejected=rejected, measures=measures)
+        """Return some of the rows."""
+        columns, full = (
+            None if ids is None else tuple(id[kept] for id in ids) for ids in (self.columns, self.full_ids)
+        )
+        rejected, confidences = (None if of is None else of[kept] for of in (self.rejected, self.confidences))
+        rows = dict(columns=columns, full_ids=full, lines=self.lines[kept], rejected=rejected, confidences=confidences)
         return replace(self, **rows)
 
 
-def equal_only(table: Table) -> LinkTable:
-    """The rows of a table of links whose relation, if there is such a column, says that two are the same."""
+def identity_links(table: Table) -> LinkTable:
+    """Return the rows of a link table whose relation, if it has such a column, is identity."""
     ends, relations = table.columns[:2], table.columns[2:]
     notes = tuple(f"{table.path}: {note}" for note in table.notes)
     if not relations:
@@ -69,19 +84,19 @@ def equal_only(table: Table) -> LinkTable:
 
 
 def is_equal(relation: str) -> bool:
-    """Whether a relation in an alignment says that two are the same; nothing said is that too."""
-    return relation.strip().rpartition(".")[2].rpartition(":")[2].lower() in EQUAL
+    """Return whether a relation of an alignment is identity; an empty one is too."""
+    return relation.strip().rpartition(".")[2].rpartition(":")[2].lower() in EQUAL_RELATIONS
 
 
-def columns_of(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
-    """Two equally long arrays of str."""
+def link_columns(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
+    """Return two equally long arrays of str."""
     return tuple(np.array(rows, dtype=object).reshape(-1, 2).T)
 
 
-def in_full(
+def expand_ids(
     columns: Sequence[np.ndarray], prefixes: Mapping[str, str], notes: Mapping[str, str] = NO_NOTES
 ) -> tuple[np.ndarray, ...]:
-    """The ids that IRIs and CURIEs stand for; `notes` are the file's on the namespaces of plain ids, by side."""
+    """Return the ids that IRIs and CURIEs stand for; `notes` are the file's namespaces of plain ids, by side."""
     found = []
     for column, note in zip(columns, NOTES, strict=True):
         full, namespace = np.empty(len(column), dtype=object), notes.get(note, "")
@@ -90,10 +105,10 @@ def in_full(
     return tuple(found)
 
 
-def as_measures(texts: Sequence[str]) -> np.ndarray | None:
-    """Shares as a file writes them, NaN for what is none; None if no text is one.
+def parse_confidences(texts: Sequence[str]) -> np.ndarray | None:
+    """Return shares as floats, NaN for other texts; None if no text is a share.
 
-    >>> as_measures(["0.5", "", "high", "7"]), as_measures([""])
+    >>> parse_confidences(["0.5", "", "high", "7"]), parse_confidences([""])
     (array([0.5, nan, nan, nan]), None)
     """
     shares = pd.Series([text.replace(",", ".") for text in texts], dtype=object)
@@ -105,17 +120,50 @@ def as_measures(texts: Sequence[str]) -> np.ndarray | None:
 def left_out_warning(
     path: Path, what: str, reasons: Counter[str], shown: Callable[[str], str] = lambda reason: reason
 ) -> tuple[str, ...]:
-    """How many rows or statements are no links, with the most frequent reasons; nothing if all are links."""
+    """Warn how many rows or statements are not links, with the most frequent reasons."""
     if not reasons:
         return ()
     n = reasons.total()
-    most = [f"{count:,} {shown(reason)[:LONGEST_REASON]}" for reason, count in reasons.most_common(3)]
+    most = [f"{count:,} {shown(reason)[:MAX_REASON]}" for reason, count in reasons.most_common(3)]
     more = ", ..." if len(reasons) > len(most) else ""
     is_are = f"{what} is" if n == 1 else f"{what}s are"
-    return (f"{path}: {n:,} {is_are} left out, not saying that two are the same ({', '.join(most)}{more})",)
+    return (f"{path}: {n:,} {is_are} left out, not stating that two are the same ({', '.join(most)}{more})",)
 
 
 def close_warning(path: Path, n: int) -> tuple[str, ...]:
-    """That some links say a little less than the others."""
+    """Warn that some links are skos:closeMatch, taken as identity."""
     links = "1 link is" if n == 1 else f"{n:,} links are"
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
+
+
+def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
+    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
+    if table.confidences is not None or kind not in ("TSV", "CSV", *TYPED_FORMATS):
+        return table.confidences
+    ignored = Problems(current_limits().max_problems)  # which were reported before
+    with collect_unreadable(ignored):
+        found = read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True, last_may_be_empty=True)
+        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
+        return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
+    return None
+
+
+def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:
+    """Prefix the ids of a text table with table names, where columns give them."""
+    head = head_of(path)
+    names = {
+        normalise_header(name) for separator in possible_separators(kind, head) for _, line in possible_headers(head)
+        for name in split_line(line.removeprefix("#"), separator)
+    }  # fmt: skip
+    columns = list(table.columns)
+    for side, name in enumerate(TABLE_COLUMNS):
+        if normalise_header(name) in names:
+            layout = find_layout(path, head, kind, ((normalise_header(name),),))
+            found = read_layout(path, kind, replace(layout, places=layout.places * 2), problems)  # two at least
+            of_line = dict(zip(found.lines.tolist(), found.columns[0].tolist(), strict=True))
+            prefixes = [of_line.get(line, "") for line in table.lines.tolist()]
+            pairs = zip(prefixes, columns[side].tolist(), strict=True)
+            columns[side] = np.array(
+                [f"{prefix}{TABLE_SEPARATOR}{id}" if prefix else id for prefix, id in pairs], dtype=object
+            )
+    return replace(table, columns=tuple(columns))

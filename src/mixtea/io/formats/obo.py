@@ -1,4 +1,4 @@
-"""OBO flat files, in which many biomedical ontologies come, as parts of a graph: the statements of their OWL."""
+"""Read OBO flat files, in which many biomedical ontologies come, as the statements of their OWL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mixtea.graph.builder import GraphData
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.terms import imports_note, without_vocabulary
-from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, columns_of
+from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, link_columns
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.safe.problems import UnreadableError
 
@@ -37,21 +37,21 @@ HEADER = re.compile(r"\[(\w+)\]")
 QUOTED = re.compile(r'\s*+"((?:[^"\\]|\\.)*+)"')  # *+ never gives back, so that no line takes long
 ESCAPE = re.compile(r"\\(.)")
 WHITE = {"n": "\n", "t": "\t", "W": " "}
-MOST_PREFIXES = 100
+MAX_PREFIXES = 100
 
 
-def obo_part(path: Path, kind: str, problems: Problems) -> GraphData:
+def read_obo(path: Path, kind: str, problems: Problems) -> GraphData:
     """Read a file: `id: GO:1` is the entity http://purl.obolibrary.org/obo/GO_1, as in the OWL of the same ontology."""
     return without_vocabulary(_read(path, problems).part())
 
 
 def read_obo_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """The xrefs of terms: who names them means the same there, or nearly."""
+    """Read the xrefs of terms, which lead to the same entity elsewhere, or nearly."""
     found = _read(path, problems).xrefs
     if not found:
         raise UnreadableError(path, None, "", "a graph (OBO) without an xref, where links are needed", NO_LINKS)
     lines, *ends = zip(*found, strict=True)
-    return LinkTable(path, columns_of(list(zip(*ends, strict=True))), np.array(lines), either_way=True)
+    return LinkTable(path, link_columns(list(zip(*ends, strict=True))), np.array(lines), undirected=True)
 
 
 def _read(path: Path, problems: Problems) -> _Reader:
@@ -66,7 +66,7 @@ def _read(path: Path, problems: Problems) -> _Reader:
 
 
 class _Reader:
-    """Takes a line after the other; those of stanzas that OBO may have besides are passed over."""
+    """A line-by-line reader; stanzas of other types are skipped."""
 
     def __init__(self, path: Path, problems: Problems) -> None:
         self.path, self.problems, self.n_wrong = path, problems, 0
@@ -84,17 +84,17 @@ class _Reader:
             return
         tag, colon, value = line.partition(":")
         if not colon:
-            self._wrong(number, line, "not a line of OBO", "Write `tag: value`.")
+            self._report(number, line, "not a line of OBO", "Write `tag: value`.")
         elif self.stanza == "header":
-            self._of_file(tag, value.strip())
+            self._read_header(tag, value.strip())
         elif self.stanza in STANZAS and tag == "id":
-            self._begin(number, value)
+            self._read_id(number, value)
         elif self.stanza in STANZAS and not self.subject:
-            self._wrong(number, line, "no id before", "A stanza begins with `id: ...`.")
+            self._report(number, line, "no id before", "A stanza begins with `id: ...`.")
         elif self.stanza in STANZAS:
-            self._state(number, tag, value.strip())
+            self._read_tag(number, tag, value.strip())
 
-    def _of_file(self, tag: str, value: str) -> None:
+    def _read_header(self, tag: str, value: str) -> None:
         words = [*value.split(), "", ""]
         if tag == "ontology" and value:
             self.ontology = words[0]
@@ -103,50 +103,50 @@ class _Reader:
         elif tag == "import" and value:
             self.imports.append(words[0])
 
-    def _begin(self, number: int, value: str) -> None:
+    def _read_id(self, number: int, value: str) -> None:
         words = _words(value)
         if not words:
-            self._wrong(number, value, "an empty id", "Write `id: ...`.")
+            self._report(number, value, "an empty id", "Write `id: ...`.")
             return
         self.subject, self.id = self._iri(words[0]), words[0]
         prefix, colon, _ = words[0].partition(":")
-        if colon and prefix not in self.prefixes and len(self.prefixes) < MOST_PREFIXES:
+        if colon and prefix not in self.prefixes and len(self.prefixes) < MAX_PREFIXES:
             self.prefixes[prefix] = f"{OBO}{prefix}_"
-        self._join("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
+        self._add_triple("rdf:type", expand(STANZAS[self.stanza], BUILT_IN))
 
-    def _state(self, number: int, tag: str, value: str) -> None:
-        """What one line says of the entity."""
+    def _read_tag(self, number: int, tag: str, value: str) -> None:
+        """Add the statement of one line."""
         words = _words(value)
         if tag.endswith("synonym") or (tag in ("def", "property_value") and '"' in value):
-            self._state_quoted(number, tag, value, words)
+            self._read_quoted(number, tag, value, words)
         elif tag in TEXTS:
-            self._say(TEXTS[tag], words[0] if tag in FIRST_WORD and words else _unescaped(value))
+            self._add_text(TEXTS[tag], words[0] if tag in FIRST_WORD and words else _unescaped(value))
             if tag == "xref" and self.stanza == "Term" and words and ":" in words[0]:
                 self.xrefs.append((number, self.subject, self._iri(words[0])))
             if tag == "xref" and self.stanza == "Typedef" and ":" not in self.id and value.startswith(SHARED):
                 self.same.setdefault(self.subject, self._iri(words[0]))
         elif tag in ("relationship", "intersection_of", "property_value") and len(words) > 1:
-            self._join(self._iri(words[0]), self._iri(words[1]))
+            self._add_triple(self._iri(words[0]), self._iri(words[1]))
         elif tag in ENTITIES or tag == "intersection_of":
             known = ENTITIES | (OF_PROPERTIES if self.stanza == "Typedef" else {})
             if words:
-                self._join(known.get(tag, "rdfs:subClassOf"), self._iri(words[0]))
+                self._add_triple(known.get(tag, "rdfs:subClassOf"), self._iri(words[0]))
 
-    def _state_quoted(self, number: int, tag: str, value: str, words: list[str]) -> None:
+    def _read_quoted(self, number: int, tag: str, value: str, words: list[str]) -> None:
         before = words[0] if tag == "property_value" else ""
         quoted = QUOTED.match(value, len(before))
         if not quoted:
-            self._wrong(number, value, "no text in quotes", 'Write it as "text", with \\" for a quote in it.')
+            self._report(number, value, "no text in quotes", 'Write it as "text", with \\" for a quote in it.')
             return
         scope = next(iter(value[quoted.end() :].split()), "") if tag == "synonym" else tag.partition("_")[0].upper()
         synonym = f"oboInOwl:has{scope.title() if scope in SCOPES else 'Related'}Synonym"
         predicate = self._iri(before) if before else TEXTS.get(tag, synonym)
-        self._say(predicate, _unescaped(quoted[1]))
+        self._add_text(predicate, _unescaped(quoted[1]))
 
-    def _say(self, predicate: str, text: str) -> None:
+    def _add_text(self, predicate: str, text: str) -> None:
         self.texts.append((self.subject, expand(predicate, BUILT_IN), text))
 
-    def _join(self, predicate: str, other: str) -> None:
+    def _add_triple(self, predicate: str, other: str) -> None:
         self.triples.append((self.subject, expand(predicate, BUILT_IN), other))
 
     def _iri(self, name: str) -> str:
@@ -155,13 +155,13 @@ class _Reader:
             return f"{OBO}{self.ontology}#{name}"
         return name if local.startswith("//") else self.spaces.get(prefix, f"{OBO}{prefix}_") + local
 
-    def _wrong(self, number: int, line: str, what: str, todo: str) -> None:
+    def _report(self, number: int, line: str, what: str, todo: str) -> None:
         self.n_wrong += 1
         if self.n_wrong <= self.problems.limit:  # the rest is counted, which costs little
             self.problems.add(self.path, number, line, what, todo)
 
     def part(self) -> GraphData:
-        """All that was read, with the relations under the names that they share with other ontologies."""
+        """Return all statements, with relations under the names that they share with other ontologies."""
         heads, relations, tails = self._columns(self.triples)
         owners, predicates, texts = self._columns(self.texts)
         ids, names = pd.factorize(np.concatenate([heads, tails, owners]))
@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _words(value: str) -> list[str]:
-    """The words before a comment and before what qualifies the line."""
+    """Return the words before a comment and before qualifiers."""
     words = value.split()
     end = next((place for place, word in enumerate(words) if word[0] in "!{"), len(words))
     return words[:end]

@@ -1,4 +1,4 @@
-"""An RDF file as a part of a graph: IRIs are entities, literals are attribute values."""
+"""Read an RDF file as a graph: IRIs are entities, literals are attribute values."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.terms import without_vocabulary
 from mixtea.graph.text_column import TextBuilder, TextColumn
-from mixtea.io.rdf.blank_nodes import BLANK, walked
+from mixtea.io.rdf.blank_nodes import BLANK, collapse_blank_nodes
 from mixtea.io.rdf.mend import NO_BASE
 from mixtea.io.rdf.parse import Statements, find_line, read_mending
 
 if TYPE_CHECKING:
     from pyoxigraph import Literal, Quad
 
-UNTYPED = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of text that says no type
+TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of plain text
 
 
-def rdf_part(path: Path, kind: str, problems: Problems) -> GraphData:
-    """Read a file: entities and predicates in the order in which they come. Blank nodes are none of them."""
-    part, mending = read_mending(path, kind, problems, partial(_part, problems))
-    part = without_vocabulary(walked(part, path))
+def read_rdf(path: Path, kind: str, problems: Problems) -> GraphData:
+    """Read a file: entities and predicates in their order of appearance, without blank nodes."""
+    part, mending = read_mending(path, kind, problems, partial(_number_statements, problems))
+    part = without_vocabulary(collapse_blank_nodes(part, path))
     if not mending:
         return part
     base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
     return replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
 
 
-def _part(problems: Problems, statements: Statements) -> GraphData:
+def _number_statements(problems: Problems, statements: Statements) -> GraphData:
     """Number what the statements name.
 
     The loop is what takes the time of reading: each term's text is asked for once and numbered by a dictionary.
@@ -47,7 +47,7 @@ def _part(problems: Problems, statements: Statements) -> GraphData:
 
     entities: defaultdict[str, int] = defaultdict(count().__next__)
     predicates: defaultdict[str, int] = defaultdict(count().__next__)
-    triples, literals = array("q"), Literals()
+    triples, literals = array("q"), LiteralCollector()
     strange = 0
     subject: Any
     value: Any
@@ -75,11 +75,11 @@ def _part(problems: Problems, statements: Statements) -> GraphData:
     if strange:
         _report_triple_terms(statements, strange, problems)
     attributes = literals.attributes(list(predicates))
-    return GraphData(_words(entities), _words(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
+    return GraphData(_names(entities), _names(predicates), _rows(triples), attributes, prefixes=statements.prefixes)
 
 
-class Literals:
-    """Collects attribute triples in columns."""
+class LiteralCollector:
+    """Attribute triples under construction, in columns."""
 
     def __init__(self) -> None:
         self.entity, self.predicate, self.language, self.datatype = (array("i") for _ in range(4))
@@ -95,8 +95,8 @@ class Literals:
         self.datatype.append(self.datatypes[literal.datatype.value])
 
     def attributes(self, predicates: list[str]) -> Attributes:
-        """The table; text without a language or datatype has "" for both."""
-        datatypes = ["" if name in UNTYPED else name for name in self.datatypes]
+        """Return the table; text without a language or datatype has "" for both."""
+        datatypes = ["" if name in TEXT_TYPES else name for name in self.datatypes]
         return Attributes(
             np.array(self.entity, dtype=np.int32), TextColumn.coded(predicates, np.array(self.predicate)),
             self.value.column(), TextColumn.coded(list(self.languages), np.array(self.language)),
@@ -104,7 +104,7 @@ class Literals:
         )  # fmt: skip
 
 
-def _words(numbered: dict[str, int]) -> np.ndarray:
+def _names(numbered: dict[str, int]) -> np.ndarray:
     words = np.empty(len(numbered), dtype=object)
     words[:] = list(numbered)
     return words

@@ -1,4 +1,4 @@
-"""Links in RDF: statements that two IRIs are the same."""
+"""Read links in RDF: statements that two IRIs are the same."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from mixtea.io.formats.link_tables import (
     IDENTITY_NAMES,
     LinkTable,
     close_warning,
-    columns_of,
-    in_full,
+    expand_ids,
     left_out_warning,
+    link_columns,
 )
 from mixtea.io.rdf.parse import Statements, read_mending
 from mixtea.io.safe.problems import UnreadableError
 
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
-    """Statements with a predicate of identity between IRIs; all others are left out with a warning."""
+    """Read statements of identity between IRIs; all others are left out with a warning."""
     table, mending = read_mending(path, kind, problems, partial(_links, problems), by_line=True)
     return replace(table, warnings=(f"{path}: {mending.note()}", *table.warnings)) if mending else table
 
@@ -60,5 +60,7 @@ def _links(problems: Problems, statements: Statements) -> LinkTable:
     prefixes = merge_prefixes([statements.prefixes])
     warnings = left_out_warning(path, "statement", others, lambda name: shorten(name, prefixes))
     warnings += close_warning(path, n_close)
-    columns = columns_of(rows)
-    return LinkTable(path, columns, np.array(lines), in_full(columns, {}, notes), True, warnings, statements.prefixes)
+    columns = link_columns(rows)
+    return LinkTable(
+        path, columns, np.array(lines), expand_ids(columns, {}, notes), True, warnings, statements.prefixes
+    )

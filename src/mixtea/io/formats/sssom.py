@@ -1,4 +1,4 @@
-"""Links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
+"""Read links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mixtea.io.formats.link_tables import (
     IDENTITY,
     IDENTITY_NAMES,
     LinkTable,
-    as_measures,
     close_warning,
-    columns_of,
-    in_full,
+    expand_ids,
     left_out_warning,
+    link_columns,
+    parse_confidences,
 )
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.safe.encoding import encoding_notes, encoding_of
 from mixtea.io.safe.problems import UnreadableError
 
-NEEDED = ("subject_id", "predicate_id", "object_id")
+REQUIRED = ("subject_id", "predicate_id", "object_id")
 NO_TERM = "sssom:NoTermFound"
 ENTRY = re.compile(
     r"""\s++(?P<key>"[^"]*+"|'[^']*+'|[^\s:#]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|\S++)\s*+(?:#.*)?$"""
@@ -42,8 +42,8 @@ NOTE = re.compile(rf"""#\s?ext_(?P<name>{"|".join(NOTES)}):\s+(?P<value>"[^"]*+"
 MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
 
 
-class NoMapError(ValueError):
-    """`curie_map` is something else than prefixes with a namespace each."""
+class CurieMapError(ValueError):
+    """A `curie_map` that is not a plain map of prefixes to namespaces."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -51,31 +51,28 @@ class NoMapError(ValueError):
 
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
-    """The rows that say two are the same or, by `predicate_modifier` Not, that they are not; others are left out.
-
-    A warning tells of those.
-    """
+    """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
     encoding = encoding_of(path)
-    comments, table = _apart(text_lines(path, problems, encoding))
+    comments, table = _split_comments(text_lines(path, problems, encoding))
     try:
         own = curie_map(comments)
-    except NoMapError as error:
+    except CurieMapError as error:
         todo = "Write `#curie_map:` and below it a line `#  prefix: http://...` for each prefix."
         raise UnreadableError(
-            path, error.line, error.text, "the curie_map is no plain map of prefixes:", todo
+            path, error.line, error.text, "the curie_map is not a plain map of prefixes:", todo
         ) from None
     prefixes = merge_prefixes([own])
     header = next(table, "")
     delimiter = delimiter_of(header)
     rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
-    places = _places(path, next(rows, None) or (len(comments) + 1, []))
+    places = _column_places(path, next(rows, None) or (len(comments) + 1, []))
     links, lines, rejected, sure, reasons, n_close = [], [], [], [], Counter[str](), 0
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
             problems.add(path, line, "\t".join(row), f"{len(row)} columns", wanted)
             continue
-        reason = _why_not(row, places, prefixes)
+        reason = _why_no_link(row, places, prefixes)
         if reason:
             reasons[reason] += 1
         else:
@@ -88,20 +85,20 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         todo = f"Links are rows with both ids and one of {', '.join(IDENTITY_NAMES)}."
         what = f"no links among its {reasons.total():,} other rows" if reasons else "no row after its header"
         raise UnreadableError(path, None, "", what, todo)
-    columns, warnings = columns_of(links), tuple(f"{path}: {note}" for note in encoding_notes(encoding))
+    columns, warnings = link_columns(links), tuple(f"{path}: {note}" for note in encoding_notes(encoding))
     warnings += (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
-    full = in_full(columns, prefixes, id_notes(comments))
-    negated, measures = np.array(rejected, dtype=bool), as_measures(sure)
-    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, measures)
+    full = expand_ids(columns, prefixes, id_notes(comments))
+    negated, confidences = np.array(rejected, dtype=bool), parse_confidences(sure)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, confidences)
 
 
 def delimiter_of(header: str) -> str:
-    """A tab, or a comma where the header has only such."""
+    """Return a tab, or a comma where the header has only commas."""
     return "," if "\t" not in header and "," in header else "\t"
 
 
 def curie_map(comments: Sequence[str]) -> dict[str, str]:
-    """The prefixes in the metadata, which is YAML; of YAML no more is read than this map needs, if it is a plain one.
+    """Return the prefixes in the metadata; of YAML only a plain map is read.
 
     >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
     {'wd': 'http://www.wikidata.org/entity/'}
@@ -113,33 +110,33 @@ def curie_map(comments: Sequence[str]) -> dict[str, str]:
         if line.strip() and not line[0].isspace():
             break
         if entry := ENTRY.match(line):
-            found[_bare(entry["key"])] = _bare(entry["value"])
+            found[_unquoted(entry["key"])] = _unquoted(entry["value"])
         elif line.strip() and not line.strip().startswith("#"):
-            raise NoMapError(number, line)
+            raise CurieMapError(number, line)
     inline = MAP.sub("", "".join(lines[start : start + 1])).partition(" #")[0].strip()
     while inline_entry := INLINE_ENTRY.match(inline, max(place, 1)):
-        found[_bare(inline_entry["key"])] = _bare(inline_entry["value"])
+        found[_unquoted(inline_entry["key"])] = _unquoted(inline_entry["value"])
         place = inline_entry.end()
     if inline and (inline[0] != "{" or inline[max(place, 1) :].strip() != "}"):
-        raise NoMapError(start + 1, inline)
+        raise CurieMapError(start + 1, inline)
     return found
 
 
 def id_notes(comments: Iterable[str]) -> dict[str, str]:
-    """What the metadata say of namespaces that hold plain ids, by side.
+    """Return the namespaces of plain ids in the metadata, by side.
 
     >>> id_notes(["#license: x", "#ext_source_ids: https://example.org/items/"])
     {'source_ids': 'https://example.org/items/'}
     """
-    return {found["name"]: _bare(found["value"]) for found in map(NOTE.match, comments) if found}
+    return {found["name"]: _unquoted(found["value"]) for found in map(NOTE.match, comments) if found}
 
 
-def _bare(text: str) -> str:
+def _unquoted(text: str) -> str:
     return text[1:-1] if text[:1] in "\"'" and text[:1] else text
 
 
-def _apart(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """The comment lines at the beginning, and the lines after them."""
+def _split_comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """Return the comment lines at the beginning, and the lines after them."""
     comments: list[str] = []
     for line in lines:
         if not line.startswith("#"):
@@ -148,21 +145,21 @@ def _apart(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
     return comments, iter(())
 
 
-def _places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
-    """Where the columns are that are needed, and how many there are."""
+def _column_places(path: Path, header: tuple[int, list[str]]) -> dict[str, int]:
+    """Return the positions of the known columns, and under `columns` how many there are."""
     line, names = header
-    missing = [name for name in NEEDED if name not in names]
+    missing = [name for name in REQUIRED if name not in names]
     if missing:
         todo = "An SSSOM table begins with a line of column names."
         raise UnreadableError(path, line, "\t".join(names), f"no column {', '.join(missing)}:", todo)
-    return {name: names.index(name) for name in (*NEEDED, "predicate_modifier", "confidence") if name in names} | {
+    return {name: names.index(name) for name in (*REQUIRED, "predicate_modifier", "confidence") if name in names} | {
         "columns": len(names)
     }
 
 
-def _why_not(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
-    """Why the row says nothing about two being the same; empty if it does."""
-    subject, predicate, value = (row[places[name]] for name in NEEDED)
+def _why_no_link(row: list[str], places: dict[str, int], prefixes: dict[str, str]) -> str:
+    """Return why the row is neither a link nor a rejected pair; "" if it is."""
+    subject, predicate, value = (row[places[name]] for name in REQUIRED)
     if expand(predicate, prefixes) not in IDENTITY:
         return f"{'Not ' * _is_negated(row, places)}{predicate or 'no predicate'}"
     if not subject or not value or NO_TERM in (subject, value):

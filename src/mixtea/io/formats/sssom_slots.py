@@ -1,4 +1,4 @@
-"""What an SSSOM file says of each of its links beside the two ids: how it was found, by whom, how sure."""
+"""Read the SSSOM slots of links: justification, author, confidence and others."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mixtea.graph.prefixes import expand, merge_prefixes
 from mixtea.io.formats.sssom import curie_map, delimiter_of, id_notes
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
-from mixtea.io.named_parts import named
+from mixtea.io.named_parts import split_name
 from mixtea.io.safe.encoding import encoding_of
-from mixtea.io.sniff import kind_of
+from mixtea.io.sniff import detect_format
 
 REFERENCES = frozenset(  # slots that hold IRIs
     ("predicate_id", "mapping_justification", "author_id", "reviewer_id", "creator_id", "mapping_source")
@@ -25,17 +25,22 @@ SLOTS = (  # in SSSOM's order
     "creator_id", "creator_label", "mapping_provider", "mapping_source", "mapping_cardinality", "mapping_tool",
     "mapping_tool_version", "mapping_date", "confidence", "similarity_score", "similarity_measure", "other", "comment",
 )  # fmt: skip
-SHARED = ("mapping_provider", "mapping_tool", "mapping_tool_version", "mapping_date")  # which the head may say for all
+SHARED = (
+    "mapping_provider",
+    "mapping_tool",
+    "mapping_tool_version",
+    "mapping_date",
+)  # which the metadata may give for all
 Slots = Mapping[str, str]
 _ENTRY = re.compile(r"""#\s?(?P<key>\w++):\s++(?P<value>"[^"]*+"|'[^']*+'|.*\S)\s*$""")
 
 
 def slots_of(paths: Iterable[Path]) -> dict[tuple[str, str], Slots]:
-    """By subject and object, in full, the slots of each row that says something beside them; other formats have none.
+    """Return the non-empty slots of each row by (subject, object) in full; only SSSOM has any.
 
-    The files have been read as links before, so whatever is wrong with them has been told.
+    The files were read as links before, so their problems are reported already.
     """
-    files = [path for path in paths if named(path).file.is_file() and kind_of(path) == "SSSOM"]
+    files = [path for path in paths if split_name(path).file.is_file() and detect_format(path) == "SSSOM"]
     return {pair: slots for path in files for pair, slots in _rows(path)}
 
 
@@ -52,14 +57,14 @@ def _rows(path: Path) -> Iterator[tuple[tuple[str, str], Slots]]:
     rows = csv_rows(path, found, Problems(), delimiter=delimiter_of(first), lines_before=len(comments))
     _, header = next(rows, (0, []))
     for _, row in rows:
-        said = dict(zip(header, row, strict=False))
-        iris = (expand(said.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
+        cells = dict(zip(header, row, strict=False))
+        iris = (expand(cells.get(end, ""), prefixes) for end in ("subject_id", "object_id"))
         subject, object_ = (decode_id(iri, where) or iri for iri, where in zip(iris, namespaces, strict=True))
-        own = {name: said.get(name) or shared.get(name, "") for name in SLOTS}
+        own = {name: cells.get(name) or shared.get(name, "") for name in SLOTS}
         slots = {name: _in_full(name, text, prefixes) for name, text in own.items() if text}
         yield (subject, object_), slots
 
 
 def _in_full(name: str, text: str, prefixes: Mapping[str, str]) -> str:
-    """Without prefixes, where it is IRIs; several stand between bars."""
+    """Expand the prefixes of a slot of IRIs, separated by bars."""
     return "|".join(expand(one, prefixes) for one in text.split("|")) if name in REFERENCES else text

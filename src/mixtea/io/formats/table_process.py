@@ -1,4 +1,4 @@
-"""Tables whose cells have types, parsed by another process: damaged files can crash a parser, and lie about sizes."""
+"""Parse typed tables in another process: damaged files can crash a parser, and contain wrong sizes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mixtea.io.formats.cell_values import Column, column_of_texts, typed_texts
-from mixtea.io.formats.headers import Headers, too_few
-from mixtea.io.formats.tsv import as_array
-from mixtea.io.safe.limits import MIB, in_force
-from mixtea.io.safe.open import BLOCK, COMPRESSED, opened
+from mixtea.io.formats.cell_values import Column, text_column, typed_texts
+from mixtea.io.formats.headers import Headers, too_few_columns
+from mixtea.io.formats.tsv import object_array
+from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
 from mixtea.messages import visible
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then
-TIMES_ITS_SIZE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
-LONGEST_TYPE = 100  # characters
+MEMORY_PER_BYTE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
+MAX_TYPE = 100  # characters
 WRITE_AGAIN = "Write the file again, or correct its ending."
-NUMBERS = ("confidence", "probability", "measure", "similarity", "score")
+CONFIDENCE_NAMES = ("confidence", "probability", "measure", "similarity", "score")
 T = TypeVar("T")
 
 
-class Parser(NamedTuple):
-    """Who parses the tables of a format: a script, and the libraries that it needs; `magic` is how its files begin."""
+class TableParser(NamedTuple):
+    """A script that parses one format, the libraries it needs, and the `magic` that files begin with."""
 
     kind: str
     script: str
@@ -38,16 +38,16 @@ class Parser(NamedTuple):
     libraries: tuple[str, ...] = ("pyarrow", "numpy")
 
 
-class Wanted(NamedTuple):
-    """The columns that a header names, else the first; `or_all`: else all of them. Of `links` also their relation."""
+class ColumnRequest(NamedTuple):
+    """Columns to read: those of a fitting header, else the first or `or_all`; `links` adds their relation."""
 
     headers: Headers
     or_all: bool = False
     links: bool = False
 
 
-class Cells(NamedTuple):
-    """Columns of texts [n] with their names, in which lines [n] they stand, and what is to be said of them."""
+class TypedTable(NamedTuple):
+    """Columns of texts [n] with their names, their `lines` [n], and notes for the user."""
 
     names: list[str]
     columns: tuple[np.ndarray, ...]
@@ -55,23 +55,23 @@ class Cells(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def by_name(self) -> list[Column]:
-        """The columns without their empty cells."""
-        return [column_of_texts(name, cells) for name, cells in zip(self.names, self.columns, strict=True)]
+        """Return the columns without their empty cells."""
+        return [text_column(name, cells) for name, cells in zip(self.names, self.columns, strict=True)]
 
 
-def parsed(
-    parser: Parser, path: Path, file: Path, wanted: Wanted, take: Callable[[Process], T], **about: Any
+def run_parser(
+    parser: TableParser, path: Path, file: Path, wanted: ColumnRequest, take: Callable[[Process], T], **about: Any
 ) -> tuple[T, dict[str, Any]]:
-    """What `take` makes of the stream of the process that parses the file, and what that says beside; `path` is told.
+    """Return what `take` makes of the parser's stream, and the parser's report; errors name `path`.
 
-    The process is told of the limits, and of `about`.
+    The parser gets the limits and `about`.
     """
     import pyarrow as pa
 
     folders = [_folder(library) for library in parser.libraries]
     with (
-        unpacked(file, parser) as content,
-        Process(path, parser.script, parser.kind, _told(content, wanted) | about, folders).start(
+        unpack(file, parser) as content,
+        Process(path, parser.script, parser.kind, _request(content, wanted) | about, folders).start(
             content, feed=False
         ) as process,
     ):
@@ -82,32 +82,32 @@ def parsed(
         found = process.result()
     what = found.get("what")
     if what or taken is None:
-        raise _wrong(parser, path, wanted, found, what or "damaged")
+        raise _error(parser, path, wanted, found, what or "damaged")
     return taken, found
 
 
 def _folder(library: str) -> Path:
-    """Where a library is installed, found without importing it."""
+    """Return where a library is installed, without importing it."""
     found = find_spec(library)
     return Path((found and found.origin) or "").parent.parent
 
 
-def _wrong(parser: Parser, path: Path, wanted: Wanted, found: dict[str, Any], what: str) -> UnreadableError:
+def _error(parser: TableParser, path: Path, wanted: ColumnRequest, found: dict[str, Any], what: str) -> UnreadableError:
     if "todo" in found:
         return UnreadableError(path, found.get("line"), "", visible(what), visible(found["todo"]))
     if what == "columns":
-        return too_few(path, found["names"], wanted.headers)
+        return too_few_columns(path, found["names"], wanted.headers)
     if what == "type":
         todo = "Write it as text, or leave it out." if wanted.or_all else "Labels are text; whole numbers become text."
-        said = f"a column of type {visible(found['type'], LONGEST_TYPE)}:"
-        return UnreadableError(path, None, found["name"], said, todo)
+        reason = f"a column of type {visible(found['type'], MAX_TYPE)}:"
+        return UnreadableError(path, None, found["name"], reason, todo)
     return UnreadableError(path, None, "", f"not {parser.kind} ({visible(what)})", WRITE_AGAIN)
 
 
 @contextmanager
-def unpacked(path: Path, parser: Parser) -> Iterator[IO[bytes]]:
-    """The file as one of the system's, with what is compressed unpacked into one without a name."""
-    with opened(path) as file:
+def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
+    """Open a file of the system; compressed ones are unpacked into a file without a name."""
+    with open_input(path) as file:
         if file.peek(len(parser.magic))[: len(parser.magic)] != parser.magic:
             what = f"not {parser.kind} (it does not begin as {parser.kind} does)"
             raise UnreadableError(path, None, "", what, WRITE_AGAIN)
@@ -116,7 +116,7 @@ def unpacked(path: Path, parser: Parser) -> Iterator[IO[bytes]]:
             return
         with _temporary(path) as copy:
             while rest := memoryview(file.read(BLOCK)):
-                with _told_as_ours(path):
+                with _disk_errors(path):
                     while rest:
                         rest = rest[copy.write(rest) :]
             copy.seek(0)
@@ -125,16 +125,16 @@ def unpacked(path: Path, parser: Parser) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _temporary(path: Path) -> Iterator[Any]:
-    """A file without a name and without a buffer, which could not be closed where a disk is full."""
-    with _told_as_ours(path):
+    """Open a file without a name and without a buffer, which could not be closed where a disk is full."""
+    with _disk_errors(path):
         file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
     with file:
         yield file
 
 
 @contextmanager
-def _told_as_ours(path: Path) -> Iterator[None]:
-    """What fails in the block is no fault of the file."""
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Report errors of the temporary folder as such."""
     try:
         yield
     except OSError as error:
@@ -143,24 +143,24 @@ def _told_as_ours(path: Path) -> Iterator[None]:
         raise UnreadableError(path, None, "", what, todo) from None
 
 
-def _told(file: IO[bytes], wanted: Wanted) -> dict[str, Any]:
-    """What the other process is to read, and how much of it."""
+def _request(file: IO[bytes], wanted: ColumnRequest) -> dict[str, Any]:
+    """Return the parser's job: columns and limits."""
     import pyarrow as pa
 
-    limits, size = in_force(), os.fstat(file.fileno()).st_size
+    limits, size = current_limits(), os.fstat(file.fileno()).st_size
     most = limits.bytes_for(size)
     return {
-        "mib": limits.max_parser_mib + TIMES_ITS_SIZE * size // MIB,
+        "mib": limits.max_parser_mib + MEMORY_PER_BYTE * size // MIB,
         "n": len(wanted.headers[0]), "headers": list(wanted.headers), "or_all": wanted.or_all, "links": wanted.links,
         "max_token": limits.max_token_mib * MIB, "max_bytes": most,
-        "max_columns": limits.max_columns, "max_rows": limits.max_rows, "numbers": NUMBERS,
+        "max_columns": limits.max_columns, "max_rows": limits.max_rows, "numbers": CONFIDENCE_NAMES,
         "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
         "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
     }  # fmt: skip
 
 
-def cells_of(process: Process) -> Cells:
-    """What the stream of the process holds; equal labels become one object. Rows are numbered unless it says where."""
+def read_cells(process: Process) -> TypedTable:
+    """Read the parser's stream; equal labels become one object. Rows are numbered unless it has line numbers."""
     import pyarrow as pa
 
     stream = pa.ipc.open_stream(process.out)
@@ -175,9 +175,9 @@ def cells_of(process: Process) -> Cells:
                 found.append(column.to_numpy())
                 continue
             texts = column.dictionary.to_pylist()
-            found.append(as_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
+            found.append(object_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
     columns = [np.concatenate(found) for found in parts]
     lines = columns.pop().astype(np.int64) if numbered else np.arange(1, len(columns[0]) + 1)
     kinds = [(field.metadata or {}).get(b"kind", b"").decode() for field in fields]
     texts = (typed_texts(kind, column) for kind, column in zip(kinds, columns, strict=False))
-    return Cells([field.name for field in fields[: len(columns)]], tuple(texts), lines)
+    return TypedTable([field.name for field in fields[: len(columns)]], tuple(texts), lines)

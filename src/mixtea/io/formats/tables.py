@@ -1,4 +1,4 @@
-"""Tables into columns of labels: those that a header names, or all."""
+"""Read the columns of tables: those that a header names, or all."""
 
 from __future__ import annotations
 
@@ -12,67 +12,67 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.io.formats.cell_values import CodedColumn, Column, column_of_texts
+from mixtea.io.formats.cell_values import CodedColumn, Column, text_column
 from mixtea.io.formats.fast_tables import FastTable, read_fast
 from mixtea.io.formats.headers import Headers
-from mixtea.io.formats.tsv import Table, as_array, read_rows, text_lines, without_empty_labels
-from mixtea.io.formats.typed_tables import TYPED, typed_columns
+from mixtea.io.formats.tsv import Table, drop_empty_labels, object_array, read_rows, text_lines
+from mixtea.io.formats.typed_tables import TYPED_FORMATS, read_typed_columns
 from mixtea.io.head import head_of
 from mixtea.io.safe.encoding import encoding_notes, encoding_of
-from mixtea.io.safe.limits import MIB, in_force
-from mixtea.io.safe.problems import beyond
-from mixtea.io.separators import check_separator, separator_note, shown
-from mixtea.io.table_layout import Layout, layout_of
+from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.safe.problems import limit_exceeded
+from mixtea.io.separators import check_separator, separator_name, separator_note
+from mixtea.io.table_layout import Layout, find_layout
 
 
 def read_columns(
     path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False, last_may_be_empty: bool = False
 ) -> Table:
-    """The columns that one of the headers names; in a file without a header all, and there must be as many.
+    """Read the columns of a fitting header; without a header all, which must be as many.
 
     Of `links` a third column may come back, their relation.
     """
-    if kind in TYPED:
-        table = typed_columns(path, kind, headers, problems, links=links)
+    if kind in TYPED_FORMATS:
+        table = read_typed_columns(path, kind, headers, problems, links=links)
     else:
         head = head_of(path)
         check_separator(path, head)
-        table = read_laid_out(path, kind, layout_of(path, head, kind, headers, links=links), problems)
-    return without_empty_labels(
+        table = read_layout(path, kind, find_layout(path, head, kind, headers, links=links), problems)
+    return drop_empty_labels(
         table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
     )
 
 
-def read_laid_out(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
-    """The columns that the layout means, with their empty fields."""
-    if found := _plain_table(path, kind, layout):
+def read_layout(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+    """Read the columns of the layout, with their empty fields."""
+    if found := _read_fast(path, kind, layout):
         fast, notes = found
         return Table(path, tuple(column.array() for column in fast.columns), fast.lines, notes=notes)
-    return _carefully(path, kind, layout, problems)
+    return _read_carefully(path, kind, layout, problems)
 
 
 def read_named(
     path: Path, kind: str, layout: Layout, names: Sequence[str], problems: Problems
 ) -> tuple[list[Column], np.ndarray, tuple[str, ...]]:
-    """All columns of a table by their names, the numbers of the lines, and notes."""
-    if found := _plain_table(path, kind, layout):
+    """Read all columns of a table by name, the line numbers, and notes."""
+    if found := _read_fast(path, kind, layout):
         fast, notes = found
         columns: list[Column] = [CodedColumn(*named) for named in zip(names, fast.columns, strict=True)]
         return columns, fast.lines, notes
-    table = _carefully(path, kind, layout, problems)
-    return [column_of_texts(*named) for named in zip(names, table.columns, strict=True)], table.lines, table.notes
+    table = _read_carefully(path, kind, layout, problems)
+    return [text_column(*named) for named in zip(names, table.columns, strict=True)], table.lines, table.notes
 
 
-def _plain_table(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
-    """The table and notes if nothing is odd about it."""
+def _read_fast(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[str, ...]] | None:
+    """Return the table and notes, or None if it needs the careful reader."""
     encoding = head_of(path).encoding
     fast = read_fast(path, layout, quoted=not _has_no_quotes(kind, layout), encoding=encoding)
     return (fast, _notes(kind, layout, encoding)) if fast else None
 
 
-def _carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
+def _read_carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
     encoding = encoding_of(path)
-    table = (_tsv if _has_no_quotes(kind, layout) else _csv)(path, layout, problems, encoding)
+    table = (_read_tsv if _has_no_quotes(kind, layout) else _read_csv)(path, layout, problems, encoding)
     return replace(table, notes=_notes(kind, layout, encoding))
 
 
@@ -87,8 +87,8 @@ def _notes(kind: str, layout: Layout, encoding: str) -> tuple[str, ...]:
 def csv_rows(
     path: Path, lines: Iterator[str], problems: Problems, *, delimiter: str = ",", lines_before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
-    """(the line where it starts, the fields) of each row that is not blank; a broken quote is a problem."""
-    record, limits = Record(path, lines, lines_before), in_force()
+    """Yield (first line, fields) of each row that is not blank; a broken quote is a problem."""
+    record, limits = RecordLines(path, lines, lines_before), current_limits()
     allowed = csv.field_size_limit(limits.max_token_mib * MIB)
     try:
         reader = csv.reader(record, delimiter=delimiter, strict=True)
@@ -104,18 +104,18 @@ def csv_rows(
                 problems.add(path, record.line, record.first.rstrip("\r\n"), what, todo)
                 continue
             if len(row) > limits.max_columns:
-                raise beyond(path, record.line, f"{len(row):,} columns", "max_columns")
+                raise limit_exceeded(path, record.line, f"{len(row):,} columns", "max_columns")
             if row:
                 yield record.line, row
     finally:
         csv.field_size_limit(allowed)
 
 
-class Record:
-    """Hands the lines of a file to the module csv, and knows where the record began that they belong to."""
+class RecordLines:
+    """Lines of a file for the module csv, with the line where the current record began."""
 
     def __init__(self, path: Path, lines: Iterator[str], lines_before: int) -> None:
-        self.path, self.lines, self.n, self.longest = path, lines, lines_before, in_force().max_token_mib * MIB
+        self.path, self.lines, self.n, self.longest = path, lines, lines_before, current_limits().max_token_mib * MIB
         self.line, self.first, self.size = 0, "", 0
 
     def begin(self) -> None:
@@ -129,12 +129,12 @@ class Record:
             self.size += len(line)
             if self.size > self.longest:
                 what = f"an open quote, or a record of more than {self.longest // MIB} MiB"
-                raise beyond(self.path, self.line, what, "max_token_mib")
+                raise limit_exceeded(self.path, self.line, what, "max_token_mib")
             yield line
 
 
-def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
-    """No quoting: a field is what stands between two tabs."""
+def _read_tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
+    """Read a table without quoting: a field is what is between two tabs."""
     before = len(problems.found)
     table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
     rows = table.lines > layout.header_line
@@ -143,12 +143,12 @@ def _tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table
     return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
 
 
-def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
+def _read_csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
     n, before = len(layout.places), len(problems.found)
     fields: list[str] = []
     labels: dict[str, str] = {}
     lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
-    todo = f"{layout.width} columns separated by {shown(layout.separator)}."
+    todo = f"{layout.width} columns separated by {separator_name(layout.separator)}."
     for line, row in csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator):
         if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
             continue
@@ -162,5 +162,5 @@ def _csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table
     if not lines and len(problems.found) == before:
         what = "no row below its header" if layout.header_line else "the file is empty"
         problems.add(path, None, "", what, f"It needs lines of {todo}")
-    flat = as_array(fields)
+    flat = object_array(fields)
     return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))

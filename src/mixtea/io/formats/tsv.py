@@ -1,4 +1,4 @@
-"""Tab-separated text into columns of labels. Labels stay text: nothing is guessed, stripped or unquoted."""
+"""Read tab-separated text into columns of labels. Labels stay text: nothing is guessed, stripped or unquoted."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from mixtea.errors import Problems
 from mixtea.io.safe.encoding import UTF_8
 from mixtea.io.safe.lines import line_blocks
-from mixtea.io.safe.problems import told
+from mixtea.io.safe.problems import truncate_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
     """The good rows of a file: `columns` are equally long arrays of str, `lines` their line numbers (from 1).
 
-    `notes` are what a user should know of how the file was read.
+    `notes` describe how the file was read.
     """
 
     path: Path
@@ -40,15 +40,15 @@ def read_table(
     With `rest_is_value` the last column is all that follows, tabs included, or nothing (attribute values).
     """
     table = read_rows(path, n_columns, problems, rest_is_value=rest_is_value, may_be_empty=may_be_empty)
-    return without_empty_labels(table, problems, last_may_be_empty=rest_is_value or last_may_be_empty)
+    return drop_empty_labels(table, problems, last_may_be_empty=rest_is_value or last_may_be_empty)
 
 
 def read_rows(
     path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
     comments: bool = False, encoding: str = UTF_8,
 ) -> Table:  # fmt: skip
-    """The same with labels that may be empty; with `comments`, a line after # is none unless it is a whole row."""
-    rows = Rows(path, n_columns, rest_is_value, problems, comments=comments)
+    """Read rows whose labels may be empty; with `comments`, a line after # counts only if it is a whole row."""
+    rows = RowCollector(path, n_columns, rest_is_value, problems, comments=comments)
     for block in text_blocks(path, problems, encoding):
         rows.add(*block)
     if not rows.any and not may_be_empty:
@@ -56,8 +56,8 @@ def read_rows(
     return rows.table()
 
 
-class Rows:
-    """The good rows of a file, from blocks of its lines. Blank lines at the end of a file do not count.
+class RowCollector:
+    """The good rows of a file, from blocks of its lines. Blank lines at the end do not count.
 
     Equal labels become one object: most stand in many rows, and a file can hold billions of them in few bytes.
     """
@@ -73,7 +73,7 @@ class Rows:
         self.any, self.blank_from = False, 0
 
     def add(self, start: int, text: str, unreadable: set[int]) -> None:
-        """Take the lines from number `start` on; those that were unreadable are told already."""
+        """Take the lines from number `start` on; `unreadable` ones are reported already."""
         text = text.replace("\r\n", "\n") if "\r\n" in text else text
         lines = text.split("\n")
         end = start + len(lines) - (not lines[-1])
@@ -98,15 +98,15 @@ class Rows:
         if self.comments and len(bad):
             bad = bad[[not lines[line - start].startswith("#") for line in bad]]
         self._bad(bad[~np.isin(bad, list(unreadable))] if unreadable else bad, found)
-        columns = _split(lines, good, n, exact=bool((tabs[good] == n - 1).all()))
+        columns = _split_lines(lines, good, n, exact=bool((tabs[good] == n - 1).all()))
         shared = self.labels.setdefault
         for number, column in enumerate(columns):
             is_value = self.rest_is_value and number == n - 1
-            self.columns[number].append(as_array(column if is_value else list(map(shared, column, column))))
+            self.columns[number].append(object_array(column if is_value else list(map(shared, column, column))))
         self.lines.append(np.flatnonzero(good) + start)
 
     def _bad(self, lines: np.ndarray, found: Callable[[int], tuple[str, str]]) -> None:
-        for line in told(self.problems, self.path, lines).tolist():
+        for line in truncate_rows(self.problems, self.path, lines).tolist():
             self.problems.add(self.path, line, *found(line), f"Write {self.n_columns} columns separated by tabs.")
 
     def table(self) -> Table:
@@ -114,9 +114,9 @@ class Rows:
 
 
 def text_blocks(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[tuple[int, str, set[int]]]:
-    """(the number of its first line, whole lines, the numbers of those that are not UTF-8) for each part of a file.
+    """Yield (first line number, whole lines, numbers of lines that are not UTF-8) for each block of a file.
 
-    Lines that are not UTF-8, unless the file has another encoding, are reported, and stand empty in the text.
+    Lines that are not UTF-8, unless the file has another encoding, are reported, and are empty in the text.
     """
     for start, data in line_blocks(path, encoding):
         unreadable: set[int] = set()
@@ -130,7 +130,7 @@ def text_blocks(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterat
 
 
 def text_lines(path: Path, problems: Problems, encoding: str = UTF_8) -> Iterator[str]:
-    """The lines of a file with their ends, as the module csv wants them."""
+    """Yield the lines of a file with their ends, as the module csv needs them."""
     for _, text, _ in text_blocks(path, problems, encoding):
         yield from io.StringIO(text, newline="")
 
@@ -144,12 +144,12 @@ def _decode_line(path: Path, number: int, line: bytes, problems: Problems) -> st
         return None
 
 
-def without_empty_labels(table: Table, problems: Problems, *, last_may_be_empty: bool = False) -> Table:
+def drop_empty_labels(table: Table, problems: Problems, *, last_may_be_empty: bool = False) -> Table:
     checked = table.columns[:-1] if last_may_be_empty else table.columns
     empty = np.zeros(len(table), dtype=bool)
     for number, column in enumerate(checked, 1):
         here = column == ""
-        for i in told(problems, table.path, np.flatnonzero(here)):
+        for i in truncate_rows(problems, table.path, np.flatnonzero(here)):
             problems.add(table.path, int(table.lines[i]), "", f"column {number} is empty", "Write a label there.")
         empty |= here
     if not empty.any():
@@ -158,13 +158,13 @@ def without_empty_labels(table: Table, problems: Problems, *, last_may_be_empty:
 
 
 def _tabs_per_line(text: str, n_lines: int) -> np.ndarray:
-    """How many tabs each line has, counted on the bytes at once."""
+    """Count the tabs of each line, on the bytes at once."""
     raw = np.frombuffer(text.encode("utf-8"), dtype=np.uint8)
     ends = np.append(np.flatnonzero(raw == ord("\n")), len(raw))[:n_lines]
     return np.diff(np.searchsorted(np.flatnonzero(raw == ord("\t")), ends), prepend=0)
 
 
-def _split(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> list[list[str]]:
+def _split_lines(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> list[list[str]]:
     kept = lines if good.all() else [lines[i] for i in np.flatnonzero(good)]
     if exact:  # one split of the whole text is several times faster than one for each line
         fields = "\t".join(kept).split("\t") if kept else []
@@ -173,7 +173,7 @@ def _split(lines: list[str], good: np.ndarray, n_columns: int, exact: bool) -> l
     return [fields[i::n_columns] for i in range(n_columns)]
 
 
-def as_array(texts: list[str]) -> np.ndarray:
+def object_array(texts: list[str]) -> np.ndarray:
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
     return array

@@ -1,6 +1,6 @@
-"""Tables with an entity a row and a column for each thing that is said of it, as spreadsheets and queries have them.
+"""Read tables with one entity per row and one column per property, as spreadsheets and queries give them.
 
-Whatever holds a table, what its columns are called decides whether a row is an entity or a triple.
+In whatever holds a table, the column names decide whether a row is an entity or a triple.
 """
 
 from __future__ import annotations
@@ -21,59 +21,59 @@ from mixtea.io.formats.headers import (
     EDGE_HEADERS,
     LINK_HEADERS,
     TRIPLE_HEADERS,
-    header_places,
-    id_place,
+    find_header,
+    find_id_column,
     is_id_name,
-    of_triples,
-    too_few,
+    is_triple_header,
+    too_few_columns,
 )
 from mixtea.io.formats.tables import read_named
-from mixtea.io.formats.tsv import Table, without_empty_labels
+from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.head import Head
 from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
-from mixtea.io.separators import first_rows, separators_of
-from mixtea.io.table_layout import Layout, cells, check_names, first_lines, no_relation
+from mixtea.io.separators import first_rows, possible_separators
+from mixtea.io.table_layout import Layout, check_names, no_relation_error, possible_headers, split_line
 from mixtea.messages import is_whole
 
 OF_PANDAS = re.compile(r"__index_level_\d+__")  # a column of Parquet with the numbers of the rows
-ROWS_OF_ENTITIES, ROWS_OF_THREE = 2, 3  # the least below a first line that is a header by what is not below it
+MIN_ENTITY_ROWS, MIN_ROWS_OF_THREE = 2, 3  # the least below a first line that is a header by what is not below it
 
 
-def has_entities(path: Path, names: Sequence[str]) -> bool:
-    """Whether columns that have names hold an entity in each row; if not, each row is a triple."""
-    if of_triples(names):
+def is_entity_table(path: Path, names: Sequence[str]) -> bool:
+    """Return whether columns of these names hold an entity per row; if not, a row is a triple."""
+    if is_triple_header(names):
         return False
-    if id_place(names) is None:
-        if len(names) > 2 and header_places(names, EDGE_HEADERS):
-            raise no_relation(path, None, ", ".join(names))
+    if find_id_column(names) is None:
+        if len(names) > 2 and find_header(names, EDGE_HEADERS):
+            raise no_relation_error(path, None, ", ".join(names))
         if (len(names) < 2 and (not names or is_id_name(names[0]))) or (
-            len(names) == 2 and header_places(names, LINK_HEADERS)
+            len(names) == 2 and find_header(names, LINK_HEADERS)
         ):  # fmt: skip
-            raise too_few(path, names, TRIPLE_HEADERS)
+            raise too_few_columns(path, names, TRIPLE_HEADERS)
     check_names(path, None, names, range(len(names)), ", ")
     if half := next((name for name in names if not is_whole(name)), ""):
         raise UnreadableError(path, None, half, f"{HALF_A_CHARACTER} the name of a column,", MEND)
     return True
 
 
-def wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
-    """The layout and the names of the columns, if the first line names them and each row is an entity."""
-    for separator in separators_of(kind, head):
-        for number, line in first_lines(head):
-            names = [name.strip() for name in cells(line.removeprefix("#"), separator)]
-            if id_place(names, certain=False) is not None:
+def find_wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
+    """Return the layout and the column names, if the first line is a header and each row is an entity."""
+    for separator in possible_separators(kind, head):
+        for number, line in possible_headers(head):
+            names = [name.strip() for name in split_line(line.removeprefix("#"), separator)]
+            if find_id_column(names, certain=False) is not None:
                 return Layout(separator, tuple(range(len(names))), len(names), number), names
     return _without_ids(head, kind)
 
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
-    """The same of a table without a column of ids, whose first line is a header by its words and those below it."""
-    for separator in separators_of(kind, head):
-        lines = [cells(line.removeprefix("#"), separator) for _, line in first_lines(head)]
-        if any(header_places(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
+    """Find the header of a table without a column of ids, by its words and those below it."""
+    for separator in possible_separators(kind, head):
+        lines = [split_line(line.removeprefix("#"), separator) for _, line in possible_headers(head)]
+        if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
             return None
     first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
-    for separator in separators_of(kind, head):
+    for separator in possible_separators(kind, head):
         is_plain = kind == "TSV" and separator == "\t"
         rows = [line.split(separator) for line in head.lines] if is_plain else first_rows(head, separator)
         if rows and _is_header(names := [name.strip() for name in rows[0]], rows[1:]):
@@ -82,7 +82,7 @@ def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
 
 
 def _is_header(names: list[str], rows: list[list[str]]) -> bool:
-    """Whether the names of more columns than a triple has stand above the rows; of three, none may be a relation."""
+    """Return whether more than three names are above the rows; of three, none may be a relation."""
     n = len(names)
     alike = [row for row in rows if len(row) == n]
     if n < 3 or len(set(names)) < n or not all(names) or len(alike) <= len(rows) / 2:
@@ -90,29 +90,31 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
     if any(id_form(name) in ("number", "id") for name in names) or not set(names).isdisjoint(chain(*alike)):
         return False
     if n > 3:
-        return len(alike) >= ROWS_OF_ENTITIES
+        return len(alike) >= MIN_ENTITY_ROWS
     heads, words, tails = ([cell for cell in column if cell] for column in zip(*alike, strict=True))
     none_twice = len(set(words)) == len(words) and set(heads).isdisjoint(tails)
-    return len(rows) >= ROWS_OF_THREE and len(alike) == len(rows) and none_twice
+    return len(rows) >= MIN_ROWS_OF_THREE and len(alike) == len(rows) and none_twice
 
 
-def wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
+def read_wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
     """Read a table of text with an entity in each row."""
     check_names(path, layout.header_line, names, layout.places, layout.separator)
     columns, lines, notes = read_named(path, kind, layout, names, problems)
     return RowTable(path, tuple(columns), lines, notes)
 
 
-def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems) -> GraphData | RowTable:
+def columns_to_graph(
+    path: Path, columns: Sequence[Column], lines: np.ndarray, problems: Problems
+) -> GraphData | RowTable:
     """Return what columns hold that have names: triples or entities; `lines` [n] are where the rows stand."""
     columns = [column for column in columns if not OF_PANDAS.fullmatch(column.name)]
     if not len(lines):
         what = "empty" if path in problems.by_row else "the file is empty"
         problems.add(path, None, "", what, "It needs rows: triples, or an entity in each.")
     names = [column.name for column in columns]
-    if has_entities(path, names):
+    if is_entity_table(path, names):
         return RowTable(path, tuple(columns), lines)
-    places = header_places(names, TRIPLE_HEADERS) or range(3)
+    places = find_header(names, TRIPLE_HEADERS) or range(3)
     check_names(path, None, names, places, ", ")
     for place in places:
         if not columns[place].is_single:
@@ -121,4 +123,4 @@ def named_part(path: Path, columns: Sequence[Column], lines: np.ndarray, problem
             todo = "Write a triple for each."
             problems.add(path, line, names[place], "several values in a triple, in", todo)
     table = Table(path, tuple(columns[place].cells(len(lines)) for place in places), lines)
-    return triple_data(without_empty_labels(table, problems))
+    return triple_data(drop_empty_labels(table, problems))

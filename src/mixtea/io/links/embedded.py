@@ -1,4 +1,4 @@
-"""Links in a graph's own file: statements that two are the same, which are then no triples of the graph."""
+"""Extract sameAs statements from a graph file and use them as links."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mixtea.graph.graph import Graph
 from mixtea.io.formats.link_tables import IDENTITY, LinkTable
 
 
-def taken_out(
+def extract_links(
     tables: Sequence[LinkTable], source: Graph, target: Graph
 ) -> tuple[list[LinkTable], Graph, Graph, list[str]]:  # fmt: skip
-    """The tables and both graphs; where a table is of a graph's own file, its links are taken out of the graph.
+    """Return tables, both graphs and warnings; links in a graph's own file are removed from that graph.
 
-    Links are the statements between an entity of one graph and one of the other. Who is only named in such statements
-    is no entity of the graph that they stand in. Warnings say how many there were.
+    Links are the statements between an entity of one graph and one of the other. An entity that is only named in such
+    statements is not an entity of the graph that contains them.
     """
     files = {file.path.resolve() for graph in (source, target) for file in graph.files}
     if not any(table.path.resolve() in files for table in tables):
@@ -29,36 +29,36 @@ def taken_out(
         between = _between(table.columns, own)
         if table.path.resolve() in files and between.any():
             n = int(between.sum())
-            said = f"{n:,} link{'s' if n > 1 else ''} between the graphs" + (" are" if n > 1 else " is")
-            warnings.append(f"{table.path}: {said} taken out of the graph that it holds")
+            links = f"{n:,} link{'s' if n > 1 else ''} between the graphs" + (" are" if n > 1 else " is")
+            warnings.append(f"{table.path}: {links} taken out of the graph that it holds")
             table = replace(table.where(between), warnings=())  # they are of the statements that are no links
         found.append(table)
     return found, _without_links(source, own), _without_links(target, own), warnings
 
 
 def _is_described(graph: Graph) -> np.ndarray:
-    """bool [n]: the entities of which the graph says more than who they are the same as."""
-    others = graph.triples[~_says_same(graph)]
+    """Return bool [n], the entities about which the graph has more than identity statements."""
+    others = graph.triples[~_is_identity(graph)]
     described = np.zeros(graph.n_entities, dtype=bool)
     described[others[:, [0, 2]].ravel()] = True
     described[graph.attributes.entity] = True
     return described
 
 
-def _says_same(graph: Graph) -> np.ndarray:
+def _is_identity(graph: Graph) -> np.ndarray:
     same = np.array([name in IDENTITY for name in graph.relations], dtype=bool)
     return same[graph.triples[:, 1]]
 
 
 def _between(ends: Sequence[np.ndarray], own: Sequence[pd.Index]) -> np.ndarray:
-    """bool: an entity of one graph and one of the other, in either order."""
+    """Return bool, which pairs have an entity of each graph, in either order."""
     inside = [[index.get_indexer(pd.Index(column, dtype=object)) >= 0 for index in own] for column in ends]
     return (inside[0][0] & inside[1][1]) | (inside[0][1] & inside[1][0])
 
 
 def _without_links(graph: Graph, own: Sequence[pd.Index]) -> Graph:
-    """The graph without its statements that are links, and without entities of which it says nothing else."""
-    same = np.flatnonzero(_says_same(graph))
+    """Remove the statements that are links, and entities without any other statement."""
+    same = np.flatnonzero(_is_identity(graph))
     links = same[_between([graph.ids[graph.triples[same, side]] for side in (0, 2)], own)]
     if not len(links):
         return graph

@@ -14,9 +14,9 @@ MIN_SHARED = 0.1  # of the smaller side's ids: then they are no coincidence
 def links_by_ids(
     source: Graph, target: Graph, test: np.ndarray, rejected: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:  # fmt: skip
-    """Return the links [p, 2] of equal ids, and warnings; an error if there is none.
+    """Return the links [p, 2] of equal ids, and warnings; an error if there are none.
 
-    Blank nodes and words of RDF are left out, and so are rejected pairs and whoever has a test link.
+    Blank nodes and terms of RDF are left out, and so are rejected pairs and entities with a test link.
     """
     found = target.find(source.ids)
     shared = np.flatnonzero(found >= 0)
@@ -34,11 +34,11 @@ def links_by_ids(
         )
     if all(str(source.ids[i]).isdecimal() for i in kept[:, 0]):
         what = f"all {len(kept):,} ids that both sides share are numbers"
-        return kept, [f"{what}: if each side counts for itself, they are no links (--links-from names)"]
+        return kept, [f"{what}: if each side counts for itself, they are not links (--links-from names)"]
     return kept, []
 
 
-def shared_ids(source: Graph, target: Graph) -> list[str]:
+def shared_id_warnings(source: Graph, target: Graph) -> list[str]:
     """Say that ids on both sides could be links, where many are there that do not merely count."""
     both = target.ids[source.find(target.ids) >= 0].tolist()
     shared = [id for id in both if not id.isdecimal() and not is_vocabulary_term(id)]

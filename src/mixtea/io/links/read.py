@@ -1,6 +1,6 @@
-"""Links between two graphs: read, check, split. A link is a pair (source index, target index).
+"""Read, check and split links between two graphs. A link is a pair (source index, target index).
 
-A pair of which a file says that it is not the same is rejected: no link, and no link of anybody else's either.
+A rejected pair, which a file marks as not the same, must not be a link elsewhere.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ import pandas as pd
 
 from mixtea.errors import MAX_VALUE_KEPT, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.confidences import confidence_of
-from mixtea.io.formats.link_tables import LinkTable
-from mixtea.io.formats.registry import FORMATS
-from mixtea.io.links.ends import UNKNOWN, find_ends
-from mixtea.io.links.messages import count, left_outside, less_sure, of_unwanted, report_each, with_ids
-from mixtea.io.memory.dispatch import Given
-from mixtea.io.safe.problems import collected
-from mixtea.io.sniff import kind_of, remark
+from mixtea.io.formats.link_tables import LinkTable, read_confidences
+from mixtea.io.formats.registry import format_row
+from mixtea.io.links.diagnose import (
+    confidence_warnings,
+    count,
+    filtered_warnings,
+    outside_warnings,
+    replace_labels,
+    report_outside,
+)
+from mixtea.io.links.resolve import UNKNOWN, resolve_ends
+from mixtea.io.memory.dispatch import Input
+from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.sniff import detect_format, format_warnings
 from mixtea.messages import visible
 
 REJECTED = "rejected"  # in place of a split
@@ -29,7 +35,7 @@ REJECTED = "rejected"  # in place of a split
 
 @dataclass(frozen=True, eq=False)
 class LinkFile:
-    """The pairs of one file that name known entities, with where they stand; `rejected` says which are no links."""
+    """The resolved pairs of one file with their lines; `rejected` marks those that are not links."""
 
     split: str
     path: Path
@@ -48,37 +54,37 @@ def read_links(
 
 
 def read_link_table(path: Path, problems: Problems) -> LinkTable:
-    """The links as ids; none where the file cannot be read, which is a problem."""
-    with collected(problems):
-        kind = kind_of(path)
-        table = FORMATS[kind].read_links(path, kind, problems)
-        warnings, measures = (*remark(path, kind), *table.warnings), confidence_of(table, kind)
-        return replace(table, warnings=warnings, measures=measures)
-    return _no_table(path)
+    """Read the links as ids; none where the file cannot be read, which is a problem."""
+    with collect_unreadable(problems):
+        kind = detect_format(path)
+        table = format_row(kind).read_links(path, kind, problems)
+        warnings, confidences = (*format_warnings(path, kind), *table.warnings), read_confidences(table, kind)
+        return replace(table, warnings=warnings, confidences=confidences)
+    return _empty_table(path)
 
 
-def read_given_links(one: Given, problems: Problems) -> LinkTable:
+def read_given_links(one: Input, problems: Problems) -> LinkTable:
     """Return the links of a file or of an object in memory, as ids or labels; none where it cannot be read."""
     if isinstance(one, Path):
         return read_link_table(one, problems)
-    with collected(problems):
+    with collect_unreadable(problems):
         return one.links(problems)
-    return _no_table(one.path)
+    return _empty_table(one.path)
 
 
-def _no_table(path: Path) -> LinkTable:
+def _empty_table(path: Path) -> LinkTable:
     return LinkTable(path, (np.empty(0, dtype=object),) * 2, np.empty(0, dtype=np.int64))
 
 
 def find_links(
     table: LinkTable, split: str, source: Graph, target: Graph, problems: Problems, *, strict: bool = False
 ) -> LinkFile:
-    """The links as numbers. Those with an end outside its graph are left out with a warning; all are too many.
+    """Resolve links to indices. Those with an end outside its graph are left out with a warning; all is an error.
 
-    So are links of entities that the user left out of a graph. With `strict` each end outside is a problem.
+    So are links of entities that the user filtered out. With `strict` each end outside is a problem.
     """
-    table = with_ids(table, source, target)
-    ends = find_ends(table, source, target)
+    table = replace_labels(table, source, target)
+    ends = resolve_ends(table, source, target)
     unwanted: np.ndarray = np.any(ends.indices < UNKNOWN, axis=0)
     outside = (ends.indices == UNKNOWN) & ~unwanted
     for graph, out in zip((source, target), outside, strict=True):
@@ -86,16 +92,16 @@ def find_links(
     known, warnings = (ends.indices >= 0).all(axis=0), [*table.warnings]
     rejected = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     what = "pair" if rejected.any() else "link"
-    warnings += less_sure(table, known & ~rejected)
+    warnings += confidence_warnings(table, known & ~rejected)
     if strict:
-        report_each(table, ends, outside, problems)
+        report_outside(table, ends, outside, problems)
     elif outside.any():
-        warnings += left_outside(table, ends, outside, (source, target), what, problems)
+        warnings += outside_warnings(table, ends, outside, (source, target), what, problems)
     if (ends.turned & known).any():
         n = count((ends.turned & known).sum(), what)
         warnings.append(f"{table.path}: {n} turned round, to go from source to target")
     if unwanted.any():
-        warnings += of_unwanted(table.path, ends.indices, what)
+        warnings += filtered_warnings(table.path, ends.indices, what)
     if (~rejected).any() and unwanted[~rejected].all():
         todo = "Keep entities that have links; obsolete ones are kept by --keep-obsolete."
         problems.add(table.path, None, "", "no link is left with these options", todo)
@@ -106,7 +112,7 @@ def find_links(
 def check_links(
     files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The links of each split without repetitions, the rejected pairs as one split more, and warnings.
+    """Return the distinct links of each split, the rejected pairs as one more split, and warnings.
 
     A link in two splits is a problem, and so is one that is rejected elsewhere.
     """
@@ -129,7 +135,7 @@ def check_links(
         for f, n in rows.loc[repeated & (rows["split"] != REJECTED), "file"].value_counts(sort=False).items()
     ]
     rows = rows[~repeated]
-    _report_second_places(rows, files, source, target, problems)
+    _report_conflicts(rows, files, source, target, problems)
     splits = {
         split: rows.loc[rows["split"] == split, ["source", "target"]].to_numpy(np.int64, copy=True)
         for split in (*dict.fromkeys(f.split for f in files), REJECTED)
@@ -137,10 +143,10 @@ def check_links(
     return splits, warnings
 
 
-def _report_second_places(
+def _report_conflicts(
     rows: pd.DataFrame, files: list[LinkFile], source: Graph, target: Graph, problems: Problems
 ) -> None:
-    """One problem for each two files that have links in common."""
+    """Report one problem per two files that share links."""
     again = rows[rows.duplicated(["source", "target"])]
     first = rows[~rows.duplicated(["source", "target"])]
     both = again.merge(first, on=["source", "target"], suffixes=("", "_first"))
@@ -152,9 +158,9 @@ def _report_second_places(
         there += f", and {n - 1:,} more such:" if n > 1 else ":"
         what, todo = f"the link is also in {there}", "A link belongs to one split; remove one of the two."
         if row.contradict:
-            here, said = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
+            here, other = ("rejected", "a link") if row.split == REJECTED else ("a link", "rejected")
             what, todo = (
-                f"{here} here, and {said} in {there}",
+                f"{here} here, and {other} in {there}",
                 "Two are the same or they are not; remove one of the rows.",
             )
         elif files[row.file].path == files[row.file_first].path:
@@ -162,8 +168,8 @@ def _report_second_places(
         problems.add(files[row.file].path, int(row.line), "\t".join(end[:MAX_VALUE_KEPT] for end in ends), what, todo)
 
 
-def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
-    """Warnings about entities that have more than one link."""
+def multiple_link_warnings(files: list[LinkFile], source: Graph, target: Graph) -> list[str]:
+    """Warn about entities that have more than one link."""
     found = []
     links = np.unique(
         np.concatenate([np.empty((0, 2), dtype=np.int64), *(f.pairs[~f.rejected] for f in files)]), axis=0
@@ -178,8 +184,8 @@ def several_links(files: list[LinkFile], source: Graph, target: Graph) -> list[s
     return found
 
 
-def split_off(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(the rest, a seeded random `share` of the links): at least one link stays in the rest."""
+def split_validation(links: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (the rest, a seeded random `share` of the links); at least one link stays in the rest."""
     order = np.random.default_rng(seed).permutation(len(links))
     n = min(round(share * len(links)), max(len(links) - 1, 0))
     return links[np.sort(order[n:])], links[np.sort(order[:n])]

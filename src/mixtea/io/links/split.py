@@ -1,4 +1,4 @@
-"""Links dealt out to train, validate and test, by share and seed."""
+"""Assign links to train, validate and test, by share and seed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from mixtea.errors import ConfigError, DataError
 SHARES = {"train": 0.2, "valid": 0.1, "test": 0.7}  # as the benchmarks have it
 
 
-def deal(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], seed: int = 1) -> np.ndarray:
-    """[p] the name of the part that each link goes to; links that share an entity go together.
+def assign_splits(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], seed: int = 1) -> np.ndarray:
+    """Return [p] the split of each link; links that share an entity stay together.
 
-    >>> deal(np.array(list("aabcd")), np.array(list("ABCDE")), {"train": 0.4, "test": 0.6}).tolist()
+    >>> assign_splits(np.array(list("aabcd")), np.array(list("ABCDE")), {"train": 0.4, "test": 0.6}).tolist()
     ['train', 'train', 'test', 'test', 'test']
     """
     check_shares(shares)
@@ -38,17 +38,17 @@ def deal(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], se
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Each from 0 to 1, and 1 together."""
+    """Raise a ConfigError unless each share is from 0 to 1 and their sum is 1."""
     for name, share in shares.items():
         if not 0 <= share <= 1:
             raise ConfigError(f"{name} must be a share from 0 to 1, not {share:g}.")
     if not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
-        said = " + ".join(f"{share:g}" for share in shares.values())
-        raise ConfigError(f"The shares {' '.join(shares)} must come to 1: {said} is {sum(shares.values()):g}.")
+        total = " + ".join(f"{share:g}" for share in shares.values())
+        raise ConfigError(f"The shares {' '.join(shares)} must come to 1: {total} is {sum(shares.values()):g}.")
 
 
 def _groups(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """[p] numbers, the same for links that an entity connects, over however many links."""
+    """Return [p] group numbers, the same for links that are connected by entities."""
     first, left = pd.factorize(source)
     second, right = pd.factorize(target)
     n = len(left) + len(right)

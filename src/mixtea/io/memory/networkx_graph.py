@@ -1,4 +1,4 @@
-"""A NetworkX graph: edges are triples, attributes of nodes are attribute triples, names and labels are labels."""
+"""Read a NetworkX graph: edges are triples, node attributes are attribute triples, names and labels are labels."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ import numpy as np
 from mixtea.errors import Problems, shorten
 from mixtea.graph.builder import GraphData, attribute_data, concat, entity_data, triple_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
-from mixtea.io.formats.tsv import Table, as_array
+from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.memory.frames import as_table, id_text
 from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.messages import is_whole
 
 logger = logging.getLogger(__name__)
-RELATION = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
-ONLY = "edge"  # the relation of a graph whose edges have no names
+RELATION_ATTRIBUTES = ("relation", "label", "type", "predicate")  # attributes of an edge that name its relation
+DEFAULT_RELATION = "edge"  # the relation of a graph whose edges have no names
 HEADERS = (("head", "relation", "tail"),)
 
 
-def networkx_part(graph: Any, path: Path, problems: Problems) -> GraphData:
-    """What the graph says: first its edges, then the attributes of its nodes, then nodes alone."""
+def read_networkx(graph: Any, path: Path, problems: Problems) -> GraphData:
+    """Read the edges, then the attributes of nodes, then nodes alone."""
     if not graph.is_directed():
         todo = "Give a DiGraph or MultiDiGraph; graph.to_directed() has each edge both ways."
         raise UnreadableError(path, None, "", "its edges have no direction", todo)
@@ -36,13 +36,13 @@ def networkx_part(graph: Any, path: Path, problems: Problems) -> GraphData:
     ids = _ids(graph, path, problems)
     parts = [triple_data(as_table(list(_triples(graph, path)), path, HEADERS, problems))] if graph.size() else []
     rows = list(_values(graph, path, problems))
-    columns = tuple(as_array([row[i] for row in rows]) for i in range(3))
+    columns = tuple(object_array([row[i] for row in rows]) for i in range(3))
     parts.append(attribute_data(Table(path, columns, np.arange(len(rows)))))
-    return concat([*parts, entity_data(as_array(ids))])
+    return concat([*parts, entity_data(object_array(ids))])
 
 
 def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
-    """The nodes as ids, of which no two may be the same."""
+    """Return the nodes as ids, which must be distinct."""
     seen: dict[str, Any] = {}
     for node in graph.nodes:
         text = id_text(node)
@@ -60,28 +60,31 @@ def _ids(graph: Any, path: Path, problems: Problems) -> list[str]:
 
 
 def _triples(graph: Any, path: Path) -> Iterator[tuple[Any, str, Any]]:
-    """(head, relation, tail) of each edge; all have a relation, or none."""
+    """Yield (head, relation, tail) of each edge; all have a relation, or none."""
     edges = list(graph.edges(keys=True, data=True)) if graph.is_multigraph() else list(graph.edges(data=True))
     named = [_relation(edge) for edge in edges]
     if not any(named):
-        named = [ONLY] * len(edges)
+        named = [DEFAULT_RELATION] * len(edges)
     for edge, relation in zip(edges, named, strict=True):
         if not relation:
-            shown, todo = f"{edge[0]} {edge[1]}", f"Give every edge one of {', '.join(RELATION)}, or none of them any."
+            shown, todo = (
+                f"{edge[0]} {edge[1]}",
+                f"Give every edge one of {', '.join(RELATION_ATTRIBUTES)}, or none of them any.",
+            )
             raise UnreadableError(path, None, shown, "an edge without a relation, where others have one:", todo)
         yield edge[0], relation, edge[1]
 
 
 def _relation(edge: tuple[Any, ...]) -> str | None:
-    """The key of an edge if that is text, else the first of its attributes that name a relation."""
+    """Return the key of an edge if that is text, else the first of its attributes that name a relation."""
     key, data = edge[2] if len(edge) > 3 else None, edge[-1]
     if isinstance(key, str) and key:
         return key
-    return next((text for name in RELATION if (text := id_text(data.get(name)))), None)
+    return next((text for name in RELATION_ATTRIBUTES if (text := id_text(data.get(name)))), None)
 
 
 def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, str, str]]:
-    """(node, attribute, value); of several values each. What is neither text nor number is left out."""
+    """Yield (node, attribute, value), one per value; what is neither text nor number is left out."""
     left_out: dict[str, str] = {}
     for node, data in graph.nodes(data=True):
         for name, value in data.items():
@@ -94,16 +97,16 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
                 elif text:
                     yield id_text(node) or "", PLAIN_LABEL_PREDICATES.get(name, str(name)), text
     if left_out:
-        _say_left_out(path, left_out.items())
+        _warn_left_out(path, left_out.items())
 
 
 def _value(value: Any) -> str | None:
-    """A value as text, "" where there is none; None for what has no text."""
+    """Return a value as text, "" where it is missing; None for other types."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return str(value) if isinstance(value, str | Number | Decimal | date) else None
 
 
-def _say_left_out(path: Path, kinds: Iterable[tuple[str, str]]) -> None:
+def _warn_left_out(path: Path, kinds: Iterable[tuple[str, str]]) -> None:
     shown = ", ".join(f"{shorten(name, 40)} ({kind})" for name, kind in list(kinds)[:3])
     logger.warning("%s: attributes of nodes are left out that are neither text nor number: %s", path, shown)

@@ -1,4 +1,4 @@
-"""An rdflib graph, read as the file of N-Triples would be that holds it: the same entities, values and limits."""
+"""Read an rdflib graph as its N-Triples file would be read: the same entities, values and limits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.messages import is_whole, visible
 
 KIND = "N-Triples"
-MADE_UP = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
+RANDOM_NAME = re.compile(r"[A-Za-z]?[0-9a-f]{32}(b\d+)?")  # the name that rdflib gives a blank node without one
 
 
-def rdflib_part(graph: Any, path: Path, problems: Problems) -> GraphData:
-    """What the graph says, with its prefixes; of a dataset all graphs together."""
+def read_rdflib(graph: Any, path: Path, problems: Problems) -> GraphData:
+    """Read the triples and prefixes; of a dataset those of all graphs."""
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
-    with _written(graph, path, problems) as (file, found):
+    with _as_file(graph, path, problems) as (file, found):
         part = rdf_graph(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
     for prefix, namespace in prefixes.items():
@@ -35,17 +35,17 @@ def rdflib_part(graph: Any, path: Path, problems: Problems) -> GraphData:
     return replace(part, prefixes=part.prefixes | prefixes)
 
 
-def rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
-    """The statements of the graph that two are the same."""
-    with _written(graph, path, problems) as (file, found):
+def read_rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
+    """Read the statements of identity."""
+    with _as_file(graph, path, problems) as (file, found):
         table = FORMATS[KIND].read_links(file, KIND, found)
     warnings = tuple(warning.replace(str(file), str(path)) for warning in table.warnings)
     return replace(table, path=path, warnings=warnings)
 
 
 @contextmanager
-def _written(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path, Problems]]:
-    """A file of the graph, a statement a line; what is wrong with it becomes a problem of the graph."""
+def _as_file(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path, Problems]]:
+    """Write the graph to a file, one statement per line; problems of the file become problems of the graph."""
     found = Problems(problems.limit)
 
     def ours(problem: Problem) -> Problem:
@@ -68,7 +68,7 @@ def _written(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[Path,
 
 
 def _lines(graph: Any, path: Path) -> list[str]:
-    """The statements as N-Triples, sorted: rdflib has them in another order every time."""
+    """Return the statements as N-Triples, sorted: the order of rdflib varies."""
     from pyoxigraph import Triple
 
     quads = graph.quads((None, None, None, None)) if hasattr(graph, "quads") else graph
@@ -89,7 +89,7 @@ def _lines(graph: Any, path: Path) -> list[str]:
 
 
 def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
-    """What makes terms of the parser of terms of rdflib."""
+    """Return a function from rdflib's terms to those of the parser."""
     import pyoxigraph as ox
     import rdflib
 
@@ -107,25 +107,25 @@ def _terms(names: dict[str, str]) -> Callable[[Any], Any]:
 
 
 def blank_names(statements: Sequence[Sequence[Any]]) -> dict[str, str]:
-    """Names for the blank nodes that rdflib has named at random, the same for the same statements.
+    """Return reproducible names for the blank nodes that rdflib has named at random.
 
-    Each is told by what is said of it, then by what is said of its neighbours, and so on, until no more differ. Those
-    that stay alike can change places.
+    Each is identified by its statements, then by those of its neighbours, and so on, until no more differ. Those that
+    stay alike are interchangeable.
     """
     import rdflib
 
     ends = {end for subject, _, value in statements for end in (subject, value) if isinstance(end, rdflib.BNode)}
-    known = dict.fromkeys((end for end in ends if MADE_UP.fullmatch(end)), "")
+    known = dict.fromkeys((end for end in ends if RANDOM_NAME.fullmatch(end)), "")
     n_different = 0
     while len(set(known.values())) > n_different:
         n_different = len(set(known.values()))
-        said: dict[Any, list[str]] = {end: [] for end in known}
+        statements_of: dict[Any, list[str]] = {end: [] for end in known}
         for subject, predicate, value in statements:
             if subject in known:
-                said[subject].append(f"> {predicate} {known.get(value, value)}")
+                statements_of[subject].append(f"> {predicate} {known.get(value, value)}")
             if value in known:
-                said[value].append(f"< {predicate} {known.get(subject, subject)}")
-        joined = {end: "\n".join([known[end], *sorted(texts)]) for end, texts in said.items()}
+                statements_of[value].append(f"< {predicate} {known.get(subject, subject)}")
+        joined = {end: "\n".join([known[end], *sorted(texts)]) for end, texts in statements_of.items()}
         known = {end: sha256(text.encode("utf-8", "surrogatepass")).hexdigest() for end, text in joined.items()}
     order = sorted(known, key=lambda end: known[end])
     return {str(end): f"rdflib.{number}" for number, end in enumerate(order, 1)}

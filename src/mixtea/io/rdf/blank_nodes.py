@@ -1,4 +1,4 @@
-"""Nodes that are no entities, blank ones and those that hold a text: what lies behind them is said of entities."""
+"""Collapse blank nodes and text nodes into direct triples."""
 
 from __future__ import annotations
 
@@ -13,22 +13,30 @@ from mixtea.graph.builder import GraphData, distinct_triples, without_unreferenc
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import OWL
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.rdf.owl import AND, INVERSE, LIST, ON, SUB, TEXTS, said_of, text_of
-from mixtea.io.safe.limits import in_force
-from mixtea.io.safe.problems import beyond
+from mixtea.io.rdf.owl import (
+    AND,
+    INVERSE,
+    LIST,
+    ON_PROPERTY,
+    SUBCLASS,
+    TEXTS,
+    collapsed_predicate,
+    collapsed_text_predicate,
+)
+from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.problems import limit_exceeded
 
 BLANK = "_:"
 AXIOM = tuple(OWL + word for word in ("annotatedSource", "annotatedProperty", "annotatedTarget"))
-ALONE = "{:,} blank nodes that no entity leads to are left out: without an IRI they cannot be mapped"
+UNREACHED = "{:,} blank nodes that no entity leads to are left out: without an IRI they cannot be mapped"
 UNKNOWN, NONE = -2, -1  # in place of a predicate's number: it has no name; there is none
-FREE_STEPS, PER_EXPANSION = 100_000, 50  # steps that any file may take; of max_expansion, a step a statement
+FREE_STEPS, STATEMENTS_PER_STEP = 100_000, 50  # steps that any file may take; of max_expansion, a step a statement
 
 
-def walked(part: GraphData, path: Path) -> GraphData:
-    """The part without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
+def collapse_blank_nodes(part: GraphData, path: Path) -> GraphData:
+    """Return the data without such nodes: `A subClassOf [onProperty p; someValuesFrom C]` becomes (A, p, C).
 
-    A node that several statements lead to is walked through from the entities among their subjects only, so that
-    nothing goes round in circles.
+    A node with several incoming statements is entered only from entities, so that the walk ends.
     """
     hidden = np.fromiter((name.startswith(BLANK) for name in part.ids), dtype=bool, count=len(part.ids))
     hidden |= _text_nodes(part)
@@ -36,17 +44,17 @@ def walked(part: GraphData, path: Path) -> GraphData:
         return part
     part = replace(part, triples=distinct_triples(part.triples))
     walk = _Walk(part, hidden, path)
-    for head, said, node in part.triples[~hidden[part.triples[:, 0]] & hidden[part.triples[:, 2]]].tolist():
-        walk.go(head, said, node)
-    n_alone = walk.n_not_met()
+    for head, predicate, node in part.triples[~hidden[part.triples[:, 0]] & hidden[part.triples[:, 2]]].tolist():
+        walk.follow(head, predicate, node)
+    n_alone = walk.count_unreached()
     for node in walk.subjects:
-        walk.state_axiom(node)
+        walk.add_axiom(node)
     found = without_unreferenced(walk.part_without_nodes())
-    return replace(found, notes=(*found.notes, ALONE.format(n_alone))) if n_alone or not len(found.ids) else found
+    return replace(found, notes=(*found.notes, UNREACHED.format(n_alone))) if n_alone or not len(found.ids) else found
 
 
 def _text_nodes(part: GraphData) -> np.ndarray:
-    """bool [n]: the nodes with a text that nothing leads to but statements of synonyms, labels and definitions."""
+    """Return bool [n], the nodes with a text whose incoming statements are all synonyms, labels or definitions."""
     leads = np.array([word in TEXTS for word in part.predicates], dtype=bool)
     found = np.zeros(len(part.ids), dtype=bool)
     if leads.any():
@@ -60,57 +68,57 @@ def _text_nodes(part: GraphData) -> np.ndarray:
 
 
 class _Walk:
-    """Goes from an entity through hidden nodes to what it is said to be joined with."""
+    """A walk from entities through hidden nodes to the entities and texts behind them."""
 
     def __init__(self, part: GraphData, hidden: np.ndarray, path: Path) -> None:
         self.part, self.hidden, self.path = part, hidden, path
         self.words = [str(word) for word in part.predicates]
         self.number = {word: number for number, word in enumerate(self.words)}
         self.n_leading = np.bincount(part.triples[:, 2], minlength=len(part.ids))
-        self.arcs = _Rows(part.triples[:, 0], hidden)
+        self.arcs = _RowsByEntity(part.triples[:, 0], hidden)
         self.inner = part.triples[self.arcs.rows, 1:]
-        self.texts = _Rows(part.attributes.entity, hidden)
+        self.texts = _RowsByEntity(part.attributes.entity, hidden)
         self.subjects = np.flatnonzero(hidden & (self.arcs.counts() + self.texts.counts() > 0)).tolist()
-        self.met = np.zeros(len(part.ids), dtype=bool)
+        self.reached = np.zeros(len(part.ids), dtype=bool)
         self.of_text = np.array([self._numbered(text) for text in part.attributes.predicate.texts()], dtype=np.int64)
         self.known: dict[tuple[Callable[..., str | None], int, int, int], int] = {}
-        self.triples, self.said = array("q"), array("q")  # (head, predicate, tail); (entity, predicate, row of a text)
+        self.triples, self.values = array("q"), array("q")  # (head, predicate, tail); (entity, predicate, row)
         n = len(part.triples) + len(part.attributes)
-        self.steps = max(FREE_STEPS, in_force().max_expansion * n // PER_EXPANSION)
+        self.steps = max(FREE_STEPS, current_limits().max_expansion * n // STATEMENTS_PER_STEP)
 
-    def go(self, head: int, said: int, node: int) -> None:
-        """State what the node says under the predicate of the statement that leads to it."""
-        said = self._numbered(SUB) if self.words[said] == AND else said
-        waiting = [(node, said, False)]
+    def follow(self, head: int, predicate: int, node: int) -> None:
+        """Add the statements behind a node under the predicate that leads to it."""
+        predicate = self._numbered(SUBCLASS) if self.words[predicate] == AND else predicate
+        waiting = [(node, predicate, False)]
         while waiting:
-            node, said, turned = waiting.pop()
+            node, predicate, turned = waiting.pop()
             arcs = self._arcs_of(node)
             on, turned = self._restricted(arcs, turned)
             for inner, value in arcs:
-                now = self._meaning(said_of, said, inner, on)
+                now = self._meaning(collapsed_predicate, predicate, inner, on)
                 if now >= 0 and not self.hidden[value]:
                     self.triples.extend((value, now, head) if turned else (head, now, value))
                 elif now >= 0 and self.n_leading[value] == 1:
                     waiting.append((value, now, turned))
             for row in self.texts.of(node):
-                now = self._meaning(text_of, said, self._predicate_of(row), on)
+                now = self._meaning(collapsed_text_predicate, predicate, self._predicate_of(row), on)
                 if now >= 0 and not turned:
-                    self.said.extend((head, now, row))
+                    self.values.extend((head, now, row))
 
-    def state_axiom(self, node: int) -> None:
-        """An axiom with annotations repeats the statement that it is about: what is annotated is stated, too."""
+    def add_axiom(self, node: int) -> None:
+        """Add the statement that an annotated axiom is about."""
         arcs = self._arcs_of(node)
-        head, said, tail = (self._value(arcs, word) for word in AXIOM)
-        if min(head, said) < 0 or self.hidden[head] or self.hidden[said]:
+        head, annotated, tail = (self._value(arcs, word) for word in AXIOM)
+        if min(head, annotated) < 0 or self.hidden[head] or self.hidden[annotated]:
             return
-        predicate = self._numbered(str(self.part.ids[said]))
+        predicate = self._numbered(str(self.part.ids[annotated]))
         if tail < 0:
             target = self.number.get(AXIOM[2], NONE)
             for row in self.texts.of(node):
                 if self._predicate_of(row) == target:
-                    self.said.extend((head, predicate, row))
+                    self.values.extend((head, predicate, row))
         elif self.hidden[tail]:
-            self.go(head, predicate, tail)
+            self.follow(head, predicate, tail)
         else:
             self.triples.extend((head, predicate, tail))
 
@@ -119,16 +127,16 @@ class _Walk:
 
     def _arcs_of(self, node: int) -> list[tuple[int, int]]:
         arcs: list[tuple[int, int]] = self.inner[self.arcs.places(node)].tolist()
-        self.met[node] = True
+        self.reached[node] = True
         self.steps -= 1 + len(arcs)
         if self.steps < 0:
             what = "nodes without a name that are joined to far more entities than there are statements"
-            raise beyond(self.path, None, what, "max_expansion")
+            raise limit_exceeded(self.path, None, what, "max_expansion")
         return arcs
 
     def _restricted(self, arcs: list[tuple[int, int]], turned: bool) -> tuple[int, bool]:
-        """The predicate that a node restricts, NONE if it is no restriction, and whether it is meant the other way."""
-        named = self._value(arcs, ON)
+        """Return the predicate that a node restricts, NONE if it is not a restriction, and whether it is inverted."""
+        named = self._value(arcs, ON_PROPERTY)
         if named < 0:
             return NONE, turned
         inverse = bool(self.hidden[named])
@@ -138,21 +146,21 @@ class _Walk:
         return self._numbered(str(self.part.ids[named])), inverse
 
     def _value(self, arcs: list[tuple[int, int]], word: str) -> int:
-        """The node that an arc of this name leads to, -1 if there is none."""
+        """Return the node that an arc of this name leads to, -1 without one."""
         number = self.number.get(word, NONE)
         return next((value for inner, value in arcs if inner == number), -1)
 
-    def n_not_met(self) -> int:
-        """How many nodes no way has led to; those of axioms and expressions are no loss."""
+    def count_unreached(self) -> int:
+        """Count the nodes that were not reached, except those of axioms and expressions."""
         own = np.array([word.startswith(OWL) or word in LIST for word in self.words])
-        alone = (node for node in self.subjects if not self.met[node] and str(self.part.ids[node]).startswith(BLANK))
+        alone = (i for i in self.subjects if not self.reached[i] and str(self.part.ids[i]).startswith(BLANK))
         return sum(not own[self.inner[self.arcs.places(node), 0]].any() for node in alone)
 
-    def _meaning(self, of: Callable[..., str | None], said: int, inner: int, on: int) -> int:
-        """The number of the predicate that comes of it, NONE if nothing does."""
-        key = (of, said, inner, on)
+    def _meaning(self, of: Callable[..., str | None], predicate: int, inner: int, on: int) -> int:
+        """Return the number of the collapsed predicate, NONE without one."""
+        key = (of, predicate, inner, on)
         if on != UNKNOWN and key not in self.known:
-            word = of(self.words[said], self.words[inner], None if on == NONE else self.words[on])
+            word = of(self.words[predicate], self.words[inner], None if on == NONE else self.words[on])
             self.known[key] = NONE if word is None else self._numbered(word)
         return self.known.get(key, NONE)
 
@@ -163,10 +171,10 @@ class _Walk:
         return self.number[word]
 
     def part_without_nodes(self) -> GraphData:
-        """What was stated of entities, then what was found behind nodes."""
+        """Return the statements about entities, then those found behind nodes."""
         old, of = self.part.triples, self.part.attributes
         plain = old[~self.hidden[old[:, [0, 2]]].any(axis=1)]
-        entity, predicate, row = np.array(self.said, dtype=np.int64).reshape(-1, 3).T
+        entity, predicate, row = np.array(self.values, dtype=np.int64).reshape(-1, 3).T
         texts = of.take(row)
         found = replace(texts, entity=entity.astype(np.int32), predicate=TextColumn.coded(self.words, predicate))
         attributes = Attributes.concat([of.take(~self.hidden[of.entity]), found])
@@ -176,8 +184,8 @@ class _Walk:
         return replace(self.part, predicates=words, triples=triples, attributes=attributes)
 
 
-class _Rows:
-    """The rows of a column of entities that are about hidden ones, by entity."""
+class _RowsByEntity:
+    """The rows of a column of entities that are about hidden nodes, by entity."""
 
     def __init__(self, column: np.ndarray, hidden: np.ndarray) -> None:
         rows = np.flatnonzero(hidden[column])
@@ -192,5 +200,5 @@ class _Rows:
         return found
 
     def places(self, entity: int) -> slice:
-        """Where the rows of the entity are among `rows`."""
+        """Return the slice of `rows` that belongs to the entity."""
         return slice(self.starts[entity], self.starts[entity + 1])

@@ -1,7 +1,7 @@
-"""Statements that are not quite as they should be: read as other tools read them, or left out one by one.
+"""Repair RDF statements that are not quite valid as other tools read them, or leave them out one by one.
 
-All formats come here as lines of N-Triples or N-Quads. A line that cannot be read is mended in the ways that leave no
-doubt what is meant, else it is left out. All of it is counted, and the first of each kind is remembered.
+All formats arrive as lines of N-Triples or N-Quads. An invalid line is repaired where its meaning is certain, else it
+is left out. All repairs are counted, and the first of each kind is kept as an example.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ TURTLE_PREFIX = re.compile(rb"@?prefix\s++(base|):\s*+<([^<>\s]++)>", re.IGNOREC
 XML_ONTOLOGY = re.compile(rb"""<owl:Ontology\s++rdf:about\s*+=\s*+["']([^"'&<]++)["']""")
 TURTLE_ONTOLOGY = re.compile(rb"<([^<>\s]++)>\s++(?:a|rdf:type)\s++owl:Ontology\b")
 LEFT_OUT, TYPE, RELATIVE, TAG, INVALID, REPEATED = "left out", "a", "relative", "tag", "invalid", "repeated"
-MOST_TERMS = 1000  # of a line that is looked at
-MOST_LEFT_OUT = 1000  # statements, before as many are asked to be good
-LONGEST_REASON = 200
+MAX_TERMS = 1000  # of a line that is looked at
+MIN_LEFT_OUT = 1000  # statements, before as many are asked to be good
+MAX_REASON = 200
 
 
 class Mending:
-    """Reads lines that may be wrong; `error` is what the file was refused for, and is raised if most of it is wrong.
+    """A reader of lines that may be invalid; raises `error`, for which the file was refused, if most lines are.
 
     With `whole` lines of the file itself, one that has no end is an error: the rest of such a file is missing.
     """
@@ -58,16 +58,16 @@ class Mending:
 
     @cached_property
     def base(self) -> str:
-        """What relative IRIs are relative to."""
-        return own_base(head_of(self.path).data, self.kind)
+        """Return the base of relative IRIs."""
+        return find_base(head_of(self.path).data, self.kind)
 
     @property
     def used_base(self) -> str:
-        """The same, empty if there was no relative IRI."""
+        """Return the base, "" if there was no relative IRI."""
         return self.base if self.counts[RELATIVE] else ""
 
     def quads(self, line: int, block: bytes, *, counted: bool, **options: Any) -> Iterator[Quad]:
-        """The statements of whole lines, the first of which has this number; it means a place if it is `counted`."""
+        """Yield the statements of whole lines; `line` is the first one's number in the file if `counted`."""
         import pyoxigraph as ox
 
         try:
@@ -106,12 +106,12 @@ class Mending:
         return []
 
     def _leave_out(self, wrong: SyntaxError, line: int, row: int, counted: bool) -> None:
-        said = WHERE.sub("", wrong.msg)
-        if NOT_UTF_8.match(said) or (self.whole and line > self.whole.n):
+        message = WHERE.sub("", wrong.msg)
+        if NOT_UTF_8.match(message) or (self.whole and line > self.whole.n):
             wrong.lineno = row + 1
             raise wrong
-        self.add(LEFT_OUT, line if counted else None, visible(said, LONGEST_REASON))
-        if self.counts[LEFT_OUT] > max(self.n_read, MOST_LEFT_OUT):
+        self.add(LEFT_OUT, line if counted else None, visible(message, MAX_REASON))
+        if self.counts[LEFT_OUT] > max(self.n_read, MIN_LEFT_OUT):
             self.refuse()
 
     def add(self, what: str, line: int | None, example: str, n: int = 1) -> None:
@@ -127,27 +127,27 @@ class Mending:
         raise self.error from None
 
     def note(self) -> str:
-        """What a user should know of it."""
-        parts = [self._part(what, one, several) for what, (one, several) in SAID.items() if self.counts[what]]
+        """Return the repairs in words."""
+        parts = [self._part(what, one, several) for what, (one, several) in NOTES.items() if self.counts[what]]
         return f"not quite {self.kind}: {'; '.join(parts)}. With --strict it is an error."
 
     def _part(self, what: str, one: str, several: str) -> str:
         n, (line, example) = self.counts[what], self.first[what]
         facts = {"all": f"{self.n_read + self.counts[LEFT_OUT]:,}", "base": self.used_base}
-        said = f"{n:,} {(one if n == 1 else several).format(**facts)}"
+        text = f"{n:,} {(one if n == 1 else several).format(**facts)}"
         shown = example if what == LEFT_OUT else shorten(example) if example else ""
         place = [*([] if line is None else [f"in line {line}"]), *([f"({shown})"] if shown else [])]
         first = "the first " if n > 1 else ""
-        return f"{said}, {first}{' '.join(place)}" if place else said
+        return f"{text}, {first}{' '.join(place)}" if place else text
 
     @staticmethod
     def _typed(text: bytes) -> tuple[bytes, str]:
-        """With rdf:type for `a`, as Turtle has it."""
+        """Replace the `a` of Turtle by rdf:type."""
         found = ABBREVIATED.match(text)  # at the beginning alone: a search would take long in a line of spaces
         return (found[1] + RDF_TYPE + text[found.end() :] if found else text), ""
 
     def _absolute(self, text: bytes) -> tuple[bytes, str]:
-        """With absolute IRIs for relative ones."""
+        """Resolve relative IRIs."""
         relative: list[str] = []
 
         def absolute(found: re.Match[bytes]) -> bytes:
@@ -155,14 +155,14 @@ class Mending:
             if found[1] is not None or SCHEME.match(iri):
                 return found[0]
             relative.append(iri)
-            return b"<" + resolved(iri, self.base).encode() + b">"
+            return b"<" + resolve_iri(iri, self.base).encode() + b">"
 
-        text = TOKEN.sub(absolute, text, count=MOST_TERMS)
+        text = TOKEN.sub(absolute, text, count=MAX_TERMS)
         return text, f"<{relative[0]}>" if relative else ""
 
     @staticmethod
     def _untagged(text: bytes) -> tuple[bytes, str]:
-        """Without the language of a text."""
+        """Remove the language tag of a text."""
         found = TAGGED.match(text, max(text.find(b'"'), 0))
         if not found:
             return text, ""
@@ -172,7 +172,7 @@ class Mending:
         return found[0].join((text[: found.start()], b" " + text[end:])), tag
 
 
-SAID = {  # of one and of several
+NOTES = {  # of one and of several
     LEFT_OUT: ("of {all} statements is left out", "of {all} statements are left out"),
     TAG: ("language tag is left out, its text kept", "language tags are left out, their texts kept"),
     RELATIVE: (
@@ -185,10 +185,10 @@ SAID = {  # of one and of several
 }
 
 
-def resolved(iri: str, base: str) -> str:
-    """The IRI that a relative one stands for; one that stands for none stays as it is.
+def resolve_iri(iri: str, base: str) -> str:
+    """Return the absolute form of a relative IRI; one that cannot be resolved stays as it is.
 
-    >>> resolved("#a", "http://e.org/o#"), resolved("a", "http://e.org/o#"), resolved("#a", "urn:x:o")
+    >>> resolve_iri("#a", "http://e.org/o#"), resolve_iri("a", "http://e.org/o#"), resolve_iri("#a", "urn:x:o")
     ('http://e.org/o#a', 'http://e.org/a', 'urn:x:o#a')
     """
     if not iri or iri.startswith("#"):
@@ -199,10 +199,10 @@ def resolved(iri: str, base: str) -> str:
         return iri
 
 
-def own_base(first: bytes, kind: str) -> str:
-    """The namespace that the beginning of a file declares as its own, else the IRI of its ontology, else `NO_BASE`.
+def find_base(first: bytes, kind: str) -> str:
+    """Return the namespace that the beginning of a file declares as its own, else its ontology IRI, else `NO_BASE`.
 
-    It comes from the file's text alone: where the file lies does not matter.
+    It depends on the file's text alone, not on its path.
     """
     if kind == "RDF/XML":
         found, ontology = xml_prefixes(first), XML_ONTOLOGY.search(first)

@@ -1,4 +1,4 @@
-"""RDF files as statements: subject, predicate, object, graph. The parser is pyoxigraph's."""
+"""Parse RDF files by pyoxigraph into statements: subject, predicate, object, graph."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
 from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
-from mixtea.io.rdf.sources import Blocks, Made, Start, by_line, numbered, xml_prefixes
-from mixtea.io.safe.limits import MIB, in_force
+from mixtea.io.rdf.sources import Blocks, ProcessLines, RecordedStart, by_line, numbered, xml_prefixes
+from mixtea.io.safe.limits import MIB, current_limits
 from mixtea.io.safe.lines import Lines
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.safe.sandboxed.xml_ids import shown
+from mixtea.io.safe.sandboxed.xml_ids import reveal
 from mixtea.messages import visible
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
-LONGEST = 500
-CORRECT = "Correct it, or let the file's ending say which format it has."
+MAX_MESSAGE = 500
+CORRECT = "Correct it, or give the file the ending of its format."
 SAVE_AS_UTF_8 = "Save the file as UTF-8; if its first line names another encoding, let it name this one."
 OTHER_XML = "Convert it to RDF, or to a table with the columns head, relation and tail."
 NEEDS_A_BASE = (
@@ -39,24 +39,23 @@ REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
 FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
-HERE = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
+IN_PROCESS = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
 
 class MendableError(UnreadableError):
-    """A file with a statement that cannot be read as it is, though others can."""
+    """A file with an invalid statement after which others can be read."""
 
 
 class Statements:
-    """Iterates over the statements of a file; `prefixes` are those of the file once it is through.
+    """An iterable over the statements of a file; `prefixes` are complete at its end.
 
-    Blank nodes keep the names they have in the file; those without a name get a random one from the parser. With
-    `by_line` the file is read line by line, which takes longer, and `line` is where the last statement ended.
-    Relative IRIs are resolved by the file's own base, else by `base`, else they are an error. What is not as it should
-    be is an error, or `mending` says how it is read.
+    Named blank nodes keep their names; others get a random one from the parser. With `by_line` the file is read line by
+    line, which takes longer, and `line` is where the last statement ended. Relative IRIs are resolved by the file's own
+    base, else by `base`, else they are an error. Invalid statements are an error, unless `mending` repairs them.
 
-    N-Triples and N-Quads are parsed here. The other formats have parsers that a file can crash: another process turns
-    them into N-Quads, which are parsed here. The parser gets whole lines: of one that comes in pieces it would read
-    the beginning again with each of them.
+    N-Triples and N-Quads are parsed in this process. The parsers of other formats can be crashed by a file: another
+    process turns these into N-Quads. The parser gets whole lines: of one in pieces it would read the beginning again
+    with each piece.
     """
 
     def __init__(
@@ -67,7 +66,7 @@ class Statements:
         self.line = 0
 
     def __iter__(self) -> Iterator[Quad]:
-        with opened(self.path) as file:
+        with open_input(self.path) as file:
             yield from self._sandboxed(file) if self.kind in SANDBOXED else self._here(file)
         if self.mending:
             self.mending.end()
@@ -78,19 +77,21 @@ class Statements:
         if self.mending:
             self.mending.whole = lines
         try:
-            yield from self._quads(by_line(blocks) if self.by_line else blocks, HERE[self.kind], base_iri=self.base)
+            yield from self._quads(
+                by_line(blocks) if self.by_line else blocks, IN_PROCESS[self.kind], base_iri=self.base
+            )
         except SyntaxError as error:
             self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset, mendable=True)
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
-        start = Start(file)
+        start = RecordedStart(file)
         base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
         mend = self.mending is not None
         with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
-            made = Made(self.path, process, numbered=self.by_line)
+            made = ProcessLines(self.path, process, numbered=self.by_line)
             blocks = numbered(made.whole()) if self.by_line else made.whole()
             if mend and self.kind == "RDF/XML":
-                blocks = ((line, shown(block)) for line, block in blocks)
+                blocks = ((line, reveal(block)) for line, block in blocks)
             cut = None
             try:
                 quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
@@ -102,12 +103,12 @@ class Statements:
                     self._read_by_line()  # the same again, with its line
                 raise
             found = process.result()
-        said = found.get("said") or found.get("what") or cut
-        if "LoadDocumentCallback" in (said or ""):
+        message = found.get("message") or found.get("what") or cut
+        if "LoadDocumentCallback" in (message or ""):
             self._fail_remote(start.first)
-        if said:
-            line = found.get("line") or (self._line_of_error() if "said" in found else None)
-            self._fail(said, line, found.get("column"), mendable=found.get("mendable", False))
+        if message:
+            line = found.get("line") or (self._line_of_error() if "message" in found else None)
+            self._fail(message, line, found.get("column"), mendable=found.get("mendable", False))
         if self.mending:
             for what, (n, line, value) in found["ids"].items():
                 self.mending.add(what, line, value, n)
@@ -118,7 +119,7 @@ class Statements:
 
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
         read: Callable[..., Iterator[Quad]] = ox.parse
-        counted = self.by_line or self.kind in HERE
+        counted = self.by_line or self.kind in IN_PROCESS
         for self.line, block in blocks:
             if self.mending:
                 read = partial(self.mending.quads, self.line, counted=counted)
@@ -136,7 +137,7 @@ class Statements:
             yield quad
 
     def _fail_remote(self, first: bytes) -> NoReturn:
-        """A context that lies elsewhere says what the words of the file mean."""
+        """Raise an error for a context in another place, which is not fetched."""
         found = REMOTE.search(first)
         where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
         what = f"its @context lies {where}, and nothing is fetched"
@@ -144,7 +145,7 @@ class Statements:
         raise UnreadableError(self.path, None, "", what, todo)
 
     def _line_of_error(self) -> int | None:
-        """Where the parser does not count lines, they are counted by handing it one at a time."""
+        """Find the line of an error by reading one line at a time, where the parser does not count them."""
         if not self.by_line:
             try:
                 self._read_by_line()
@@ -156,30 +157,30 @@ class Statements:
         deque(Statements(self.path, self.kind, base=self.base, by_line=True, mending=self.anew()), maxlen=0)
 
     def anew(self) -> Mending | None:
-        """The mending for reading the file again."""
+        """Return a mending for reading the file again."""
         return Mending(self.path, self.kind, self.mending.error) if self.mending else None
 
-    def _fail(self, said: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
-        """The parser's error as ours."""
-        place, said = WHERE.match(said), WHERE.sub("", said)
-        if line and offset == 1 and CUT_LINE.search(said):  # it was noticed at the end of the line before
+    def _fail(self, message: str, line: int | None, offset: int | None, *, mendable: bool = False) -> NoReturn:
+        """Raise the parser's error as ours."""
+        place, message = WHERE.match(message), WHERE.sub("", message)
+        if line and offset == 1 and CUT_LINE.search(message):  # it was noticed at the end of the line before
             line, place = max(line - 1, 1), None
         todo = CORRECT
-        if "No scheme found" in said:
-            said, todo = "a relative IRI without a base", NEEDS_A_BASE
-        elif NOT_UTF_8.match(said):
+        if "No scheme found" in message:
+            message, todo = "a relative IRI without a base", NEEDS_A_BASE
+        elif NOT_UTF_8.match(message):
             todo, mendable = SAVE_AS_UTF_8, False
-        elif "namespaces are required" in said:
-            said, todo = "XML of another kind", OTHER_XML
+        elif "namespaces are required" in message:
+            message, todo = "XML of another kind", OTHER_XML
         column = f" (column {place[1]})" if place else ""
         error = MendableError if mendable and not self.mending else UnreadableError
-        raise error(self.path, line, "", f"not {self.kind}: {visible(said, LONGEST)}{column}", todo) from None
+        raise error(self.path, line, "", f"not {self.kind}: {visible(message, MAX_MESSAGE)}{column}", todo) from None
 
 
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
     import pyoxigraph
 
-    limits = in_force()
+    limits = current_limits()
     xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
     xml["max_token"] = limits.max_token_mib * MIB
     wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
@@ -189,10 +190,9 @@ def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool
 def read_mending(
     path: Path, kind: str, problems: Problems, read: Callable[[Statements], Found], *, by_line: bool = False
 ) -> tuple[Found, Mending | None]:
-    """What `read` makes of the statements, and how they were mended if they are not as they should be.
+    """Return what `read` makes of the statements, and the repairs if there were any.
 
-    The file is read as it should be first. Only where that fails it is read again with mending, unless the problems are
-    asked for strictly.
+    The file is read strictly first, and again with repairs only if that fails, unless problems are strict.
     """
     try:
         return read(Statements(path, kind, by_line=by_line)), None
@@ -202,12 +202,12 @@ def read_mending(
         mending = Mending(path, kind, error)
     found = read(Statements(path, kind, by_line=by_line, mending=mending))
     if any(line is None for line, _ in mending.first.values()):
-        mending.first = _places(path, kind, mending)
+        mending.first = _first_lines(path, kind, mending)
     return found, mending
 
 
-def _places(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
-    """The first of each kind that was mended, with its line: the file is read by line as far as that takes."""
+def _first_lines(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | None, str]]:
+    """Return the first repair of each kind with its line, which takes reading by line."""
     again = Mending(path, kind, mending.error)
     for _ in Statements(path, kind, by_line=True, mending=again):
         if again.first.keys() >= mending.first.keys():
@@ -216,6 +216,6 @@ def _places(path: Path, kind: str, mending: Mending) -> dict[str, tuple[int | No
 
 
 def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Mending | None = None) -> int | None:
-    """The line of the first wanted statement."""
+    """Return the line of the first wanted statement."""
     statements = Statements(path, kind, by_line=True, mending=mending)
     return next((statements.line for quad in statements if wanted(quad)), None)

@@ -1,4 +1,4 @@
-"""Unpacking gzip and zstd as a stream: never more at a time than asked for, and noticing where a file is cut."""
+"""Unpack gzip and zstd as a stream: never more at a time than asked for, and notice where a file is cut."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, Protocol
 
-PIECE = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
-AT_ONCE = 1 << 20
-MOST_IDLE = 1 << 23
+PACKED_BYTES = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
+UNPACKED_BYTES = 1 << 20
+MAX_IDLE_BYTES = 1 << 23
+ZSTD_PACKED_BYTES = (
+    1 << 10
+)  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
 
 
 class DamagedError(Exception):
@@ -17,19 +20,19 @@ class DamagedError(Exception):
 
 
 class NotPackedError(DamagedError):
-    """Bytes that were never packed."""
+    """Bytes that are not compressed."""
 
 
-class AfterError(DamagedError):
-    """Bytes that were never packed, after others that were."""
+class TrailingBytesError(DamagedError):
+    """Bytes that are not compressed, after others that are."""
 
 
-class TooWideError(DamagedError):
-    """Bytes that were packed so that unpacking them needs much memory."""
+class WindowTooLargeError(DamagedError):
+    """Bytes that need much memory to be unpacked."""
 
 
 class Frame(Protocol):
-    """One packed unit of a file; there may be several, one after the other."""
+    """One compressed unit of a file; several may follow each other."""
 
     ended: bool
 
@@ -46,10 +49,10 @@ class GzipFrame:
 
     def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
         try:
-            found = self.unpacker.decompress(packed, AT_ONCE)
+            found = self.unpacker.decompress(packed, UNPACKED_BYTES)
         except zlib.error as error:
-            said = str(error).rpartition(": ")[2]
-            raise (NotPackedError if said == "incorrect header check" else DamagedError)(said) from None
+            message = str(error).rpartition(": ")[2]
+            raise (NotPackedError if message == "incorrect header check" else DamagedError)(message) from None
         self.ended = self.unpacker.eof
         return found, memoryview(self.unpacker.unused_data or self.unpacker.unconsumed_tail)
 
@@ -57,8 +60,8 @@ class GzipFrame:
 class Unpacked(io.RawIOBase):
     """The unpacked bytes of a file; EOFError where the last frame is cut.
 
-    Zeros between frames are padding. Packed bytes that give nothing for long are refused: reading them would take
-    long, and files with holes may be far larger than their disk.
+    Zeros between frames are padding. Packed bytes that unpack to nothing for long are refused: reading them would take
+    long, and sparse files may be far larger than their disk.
     """
 
     def __init__(self, file: IO[bytes], new_frame: Callable[[], Frame]) -> None:
@@ -81,7 +84,7 @@ class Unpacked(io.RawIOBase):
         """Unpack what comes next; False at the end of the file."""
         before = len(self.packed)
         if not before:
-            self.packed = memoryview(self.file.read(PIECE))
+            self.packed = memoryview(self.file.read(PACKED_BYTES))
             before = len(self.packed)
             self.idle += before
         if self.frame is None:
@@ -91,7 +94,7 @@ class Unpacked(io.RawIOBase):
         try:
             found, self.packed = self.frame.unpack(self.packed)
         except NotPackedError as error:
-            raise AfterError(str(error)) if self.n_frames > 1 else error from None
+            raise TrailingBytesError(str(error)) if self.n_frames > 1 else error from None
         if not (before or found or self.frame.ended):
             raise EOFError
         self.unpacked = memoryview(found)
@@ -107,10 +110,43 @@ class Unpacked(io.RawIOBase):
 
     def _not_idle(self) -> bool:
         self.idle = 0 if self.unpacked else self.idle
-        if self.idle > MOST_IDLE:
-            raise DamagedError(f"{MOST_IDLE >> 20} MiB of it hold nothing")
+        if self.idle > MAX_IDLE_BYTES:
+            raise DamagedError(f"{MAX_IDLE_BYTES >> 20} MiB of it hold nothing")
         return True
 
     def close(self) -> None:
         self.file.close()
         super().close()
+
+
+ZSTD_ERRORS = {
+    "Unknown frame descriptor": NotPackedError,
+    "Frame requires too much memory for decoding": WindowTooLargeError,
+}
+
+
+def zstd_frames() -> Callable[[], ZstdFrame]:
+    """Return a function that makes the frames of a file, which share one unpacker for speed."""
+    from zstandard import ZstdDecompressor
+
+    unpacker = ZstdDecompressor()
+    return lambda: ZstdFrame(unpacker)
+
+
+class ZstdFrame:
+    """A frame of a zstd file; zstandard alone would take a truncated frame for the end of the file."""
+
+    def __init__(self, unpacker: Any) -> None:
+        self.unpacker, self.ended = unpacker.decompressobj(), False
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        from zstandard import ZstdError
+
+        piece = packed[:ZSTD_PACKED_BYTES]
+        try:
+            found = self.unpacker.decompress(piece)
+        except ZstdError as error:
+            message = str(error).rpartition("error: ")[2]
+            raise ZSTD_ERRORS.get(message, DamagedError)(message) from None
+        self.ended = self.unpacker.eof
+        return found, packed[len(piece) - len(self.unpacker.unused_data) :]

@@ -1,4 +1,4 @@
-"""Tell which encoding a text has, and read it as UTF-8 whatever it is."""
+"""Detect the encoding of a text, and read it as UTF-8."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from mixtea.io.safe.open import BLOCK, opened
+from mixtea.io.safe.open import BLOCK, open_input
 from mixtea.io.safe.problems import UnreadableError
 
 UTF_8, UTF_16_LE, UTF_16_BE, WINDOWS = "utf-8", "utf-16-le", "utf-16-be", "cp1252"
 NAMES = {UTF_16_LE: "UTF-16", UTF_16_BE: "UTF-16", WINDOWS: "Windows-1252, as it is not UTF-8"}
-MARKS = {codecs.BOM_UTF16_LE: UTF_16_LE, codecs.BOM_UTF16_BE: UTF_16_BE}
-MARK = "\ufeff"
-LOOKED_AT = 1000  # bytes
+UTF_16_MARKS = {codecs.BOM_UTF16_LE: UTF_16_LE, codecs.BOM_UTF16_BE: UTF_16_BE}
+BOM = "\ufeff"
+SNIFFED_BYTES = 1000  # bytes
 MIN_NULS = 0.2  # the least share of them in UTF-16 of letters
-SAVE = "Save the file as UTF-8."
+SAVE_AS_UTF_8 = "Save the file as UTF-8."
 ASCII, FIRST_OF_SEVERAL = 0x80, 0xC0  # bytes from here on are not ASCII, or begin a character of UTF-8
 UNDEFINED = b"\x81\x8d\x8f\x90\x9d"  # in Windows-1252
 CONTROLS = bytes(set(range(32)) - {*b"\t\n\r\f\v"}) + b"\x7f"  # in no text
@@ -31,23 +31,23 @@ MAX_UTF_8 = 0.1  # characters of UTF-8 for each byte that is none: else it is UT
 
 def encoding_of_start(start: bytes) -> str:
     """Return the encoding that the first bytes of a text show: UTF-16 by its mark or its many NULs, else UTF-8."""
-    for mark, encoding in MARKS.items():
+    for mark, encoding in UTF_16_MARKS.items():
         if start.startswith(mark):
             return encoding
-    start = start[:LOOKED_AT]
+    start = start[:SNIFFED_BYTES]
     encoding = UTF_16_BE if start[::2].count(0) > start[1::2].count(0) else UTF_16_LE
     return encoding if is_like_utf_16(start) and _is_text(start, encoding) else UTF_8
 
 
 def is_like_utf_16(start: bytes) -> bool:
-    """Whether every other byte is NUL more often than not, as in UTF-16 of letters without a mark."""
-    start = start[:LOOKED_AT]
+    """Return whether mostly every other byte is NUL, as in UTF-16 of letters without a mark."""
+    start = start[:SNIFFED_BYTES]
     halves = [half.count(0) for half in (start[::2], start[1::2])]
     return max(halves) > MIN_NULS * len(start) and min(halves) < max(halves) / 4
 
 
 def _is_text(start: bytes, encoding: str) -> bool:
-    """Whether the beginning of a file, which may be cut, is text in this encoding."""
+    """Return whether the beginning of a file, which may be cut, is text in this encoding."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(start)
     except UnicodeDecodeError:
@@ -57,9 +57,9 @@ def _is_text(start: bytes, encoding: str) -> bool:
 
 def encoding_of(path: Path) -> str:
     """Return the encoding of a text file: all of it is looked at, unless its beginning shows that it is UTF-16."""
-    seen = Seen()
-    with opened(path, utf_16=True) as file:
-        if (encoding := encoding_of_start(file.peek(LOOKED_AT))) != UTF_8:
+    seen = ByteCounts()
+    with open_input(path, utf_16=True) as file:
+        if (encoding := encoding_of_start(file.peek(SNIFFED_BYTES))) != UTF_8:
             return encoding
         while block := file.read(BLOCK) + file.readline(BLOCK):  # UTF-8 is not cut at the end of a line
             seen.add(block)
@@ -67,12 +67,12 @@ def encoding_of(path: Path) -> str:
 
 
 def encoding_notes(encoding: str) -> tuple[str, ...]:
-    """Return what to tell of a file that is not UTF-8."""
+    """Return a note on a file that is not UTF-8."""
     return () if encoding == UTF_8 else (f"read as {NAMES[encoding]}",)
 
 
-class Seen:
-    """Counts what is not ASCII in a text that may be UTF-8 or Windows-1252."""
+class ByteCounts:
+    """Counts of the non-ASCII bytes in a text that may be UTF-8 or Windows-1252."""
 
     def __init__(self) -> None:
         self.bytes, self.in_utf_8, self.in_runs = (np.zeros(256, dtype=np.int64) for _ in range(3))
@@ -90,7 +90,7 @@ class Seen:
         self.in_runs += np.bincount(raw[beside[1:] | beside[:-1]], minlength=256)
 
     def is_windows(self) -> bool:
-        """Whether the text is not UTF-8, and has what Western texts have in Windows-1252."""
+        """Return whether the text is not UTF-8, and is like Western text in Windows-1252."""
         n, n_utf_8, n_runs = (int(counts[ASCII:].sum()) for counts in (self.bytes, self.in_utf_8, self.in_runs))
         if n == n_utf_8 or self.bytes[[*UNDEFINED, *CONTROLS]].any():
             return False
@@ -99,8 +99,8 @@ class Seen:
 
 
 @dataclass
-class Transcoded:
-    """Reads a text in another encoding as UTF-8, without its mark."""
+class Transcoder:
+    """A reader of text in another encoding as UTF-8, without its mark."""
 
     path: Path
     read_on: Callable[[int], bytes]
@@ -118,8 +118,8 @@ class Transcoded:
                 text = self.decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
                 what = f"not {NAMES[self.encoding]} throughout ({error.reason})"
-                raise UnreadableError(self.path, None, "", what, SAVE) from None
-            text, self.begun = text if self.begun else text.removeprefix(MARK), self.begun or bool(text)
+                raise UnreadableError(self.path, None, "", what, SAVE_AS_UTF_8) from None
+            text, self.begun = text if self.begun else text.removeprefix(BOM), self.begun or bool(text)
             if not block:
                 break
         return text.encode()

@@ -1,7 +1,7 @@
-"""How much an input file may ask for. A file beyond a limit is refused with a message that names the limit.
+"""Limit what an input file may ask for; a file beyond a limit is refused with a message that names the limit.
 
-The values are far above what honest files need and far below what hurts: they are there for files that are broken, or
-made to break their reader. They hold for whatever is read while they are in force.
+The values are far above what honest files need and far below what does harm: they are for files that are broken, or
+made to break their reader. They hold for whatever is read inside `use_limits`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 from mixtea.fields import Fields, assignments, setting
 
 MIB = 1 << 20
-FREE = 16 * MIB  # what any file may unpack to, however small it is
-ENVIRONMENT = "MIXTEA_LIMITS"  # tells the processes of `mixtea reproduce`
+FREE_BYTES = 16 * MIB  # what any file may unpack to, however small it is
+ENVIRONMENT = "MIXTEA_LIMITS"  # for the processes of `mixtea reproduce`
 
 
 def _limit(default: float, why: str, low: float, high: float) -> Any:
@@ -32,7 +32,7 @@ class Limits:
     max_gib: float = _limit(64.0, "size of a file, unpacked, in GiB", 2**-20, 2.0**20)
     max_expansion: int = _limit(
         200, "how many times its own size a file may grow, by unpacking or by its prefixes and entities, after the "
-        f"first {FREE // MIB} MiB", 2, 1_000_000)  # fmt: skip
+        f"first {FREE_BYTES // MIB} MiB", 2, 1_000_000)  # fmt: skip
     max_token_mib: int = _limit(
         16, "length of a line, a field, a label or a statement, in MiB; 16 is the most that the parser of RDF takes",
         1, 16)  # fmt: skip
@@ -61,36 +61,36 @@ class Limits:
         _LIMITS.check(self)
 
     def bytes_for(self, packed: int) -> int:
-        """To how many bytes so many may unpack."""
-        return min(int(self.max_gib * 1024 * MIB), max(FREE, self.max_expansion * packed))
+        """Return to how many bytes a packed file of this size may unpack."""
+        return min(int(self.max_gib * 1024 * MIB), max(FREE_BYTES, self.max_expansion * packed))
 
 
-def parsed(texts: Iterable[str]) -> Limits:
-    """`name=value` of the command line, several of them, as limits.
+def parse_limits(texts: Iterable[str]) -> Limits:
+    """Parse limits given as `name=value` on the command line.
 
-    >>> parsed(["max_rows=1e6"]).max_rows
+    >>> parse_limits(["max_rows=1e6"]).max_rows
     1000000
     """
     return Limits(**dict(map(_LIMITS.parse, texts)))
 
 
-def way_out(name: str) -> str:
-    """What to do about a limit that a file exceeds."""
-    highest, now = FIELDS[name].metadata["high"], getattr(in_force(), name)
+def advice(name: str) -> str:
+    """Return what to do about a limit that a file exceeds."""
+    highest, now = FIELDS[name].metadata["high"], getattr(current_limits(), name)
     if now >= highest:
         return f"No more is read (--limit {name}={now:g} is the most): make the file smaller there."
     return f"If the file is right, allow more: --limit {name}=... (now {now:g})."
 
 
-def in_force() -> Limits:
-    """The limits that hold here: those applied, else those of the process that started this one, else the defaults."""
-    told = os.environ.get(ENVIRONMENT, "")
-    return _applied.get() or (parsed(told.split()) if told else DEFAULT)
+def current_limits() -> Limits:
+    """Return the limits of `use_limits`, else those of the parent process, else the defaults."""
+    inherited = os.environ.get(ENVIRONMENT, "")
+    return _applied.get() or (parse_limits(inherited.split()) if inherited else DEFAULT)
 
 
 @contextmanager
-def applied(limits: Limits | None) -> Iterator[None]:
-    """In the block these limits hold; with None those from outside of it."""
+def use_limits(limits: Limits | None) -> Iterator[None]:
+    """Use these limits inside the block; None keeps those outside."""
     token = _applied.set(limits or _applied.get())
     try:
         yield
@@ -100,11 +100,11 @@ def applied(limits: Limits | None) -> Iterator[None]:
 
 @contextmanager
 def also_in_new_processes(limits: Limits) -> Iterator[None]:
-    """In the block these limits hold, and in the processes that it starts."""
+    """Use these limits inside the block, and in the processes that it starts."""
     before = os.environ.get(ENVIRONMENT)
     os.environ[ENVIRONMENT] = " ".join(assignments(dataclasses.asdict(limits)))
     try:
-        with applied(limits):
+        with use_limits(limits):
             yield
     finally:
         os.environ.pop(ENVIRONMENT)
@@ -112,7 +112,7 @@ def also_in_new_processes(limits: Limits) -> Iterator[None]:
 
 
 def describe() -> str:
-    """All limits as a Markdown table, for docs/formats.md."""
+    """Return all limits as a Markdown table, for docs/formats.md."""
     rows = ["| limit | default | allowed | what it limits |", "|---|---|---|---|"]
     for name, field in FIELDS.items():
         meta = field.metadata

@@ -1,7 +1,7 @@
-"""A folder with a model of language, looked at before any library opens it: it must not be able to run code.
+"""Check the folder of a language model before any library opens it: it must not be able to run code.
 
-Weights are safetensors, modules are those of sentence-transformers that only compute, and no file of settings names
-code, other weights, or another place to load something from.
+Weights are safetensors, modules are those of sentence-transformers that only compute, and no settings file names code,
+other weights, or another place to load from.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mixtea.io.safe.open import opened
+from mixtea.io.safe.open import open_input
 from mixtea.io.safe.problems import UnreadableError
 
-MOST_FILES, LARGEST_JSON = 1000, 4 << 20  # files; bytes
+MAX_FILES, MAX_JSON_BYTES = 1000, 4 << 20  # files; bytes
 MODULE = re.compile(r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|StaticEmbedding)")
 ACTIVATION = re.compile(r"torch\.nn\.modules\.(activation|linear)\.\w+")
-CODE = {".py", ".pyc", ".so", ".dll", ".dylib"}
-WEIGHTS = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".h5", ".msgpack", ".ot", ".gguf", ".npz", ".npy"}
-ONLY_DATA = {"tokenizer.json", "vocab.json"}  # which a compiled parser reads
+CODE_ENDINGS = {".py", ".pyc", ".so", ".dll", ".dylib"}
+UNSAFE_WEIGHTS = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".h5", ".msgpack", ".ot", ".gguf", ".npz", ".npy"}
+DATA_FILES = {"tokenizer.json", "vocab.json"}  # which a compiled parser reads
 REFUSED = {  # names of settings, wherever they stand, by which libraries load code, other weights, or from elsewhere
     "auto_map", "trust_remote_code", "attn_implementation", "_attn_implementation", "_attn_implementation_internal",
     "experts_implementation", "_experts_implementation", "_experts_implementation_internal", "quantization_config",
@@ -30,11 +30,11 @@ REFUSED = {  # names of settings, wherever they stand, by which libraries load c
 }  # fmt: skip
 ARGUMENTS = {"model_args", "model_kwargs", "config_args", "config_kwargs", "tokenizer_args", "processor_kwargs"}
 COPY = "Copy the model's files into one folder (cp -rL)."
-OTHER = "Use a model that needs no code of its own, saved by sentence-transformers as safetensors."
+USE_ANOTHER = "Use a model that needs no code of its own, saved by sentence-transformers as safetensors."
 
 
 def check_model_folder(folder: Path) -> None:
-    """Refuse a folder that is none of sentence-transformers, or that could run code or load from elsewhere."""
+    """Refuse a folder that is not of sentence-transformers, or that could run code or load from elsewhere."""
     if not folder.is_dir():
         what = "a file, where a folder is needed" if folder.exists() else "no such folder"
         raise UnreadableError(
@@ -43,14 +43,14 @@ def check_model_folder(folder: Path) -> None:
     files = list(_files(folder))
     for path in files:
         _check_name(path, {other.suffix.lower() for other in files if other.parent == path.parent})
-        if path.suffix.lower() == ".json" and path.name not in ONLY_DATA:
+        if path.suffix.lower() == ".json" and path.name not in DATA_FILES:
             _check_settings(path, _json(path))
     modules = folder / "modules.json"
     _check_modules(modules, folder, _json(modules))
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files, if they are regular ones of this very folder."""
+    """Yield all files; an error if one is not a regular file of this folder."""
     inside, n = folder.resolve(), 0
     for where, folders, names in os.walk(folder):
         for name in (*folders, *names):
@@ -61,29 +61,29 @@ def _files(folder: Path) -> Iterator[Path]:
                 raise UnreadableError(path, None, "", "a link to a folder", COPY)
         for path in (Path(where) / name for name in names):
             n += 1
-            if n > MOST_FILES:
-                raise UnreadableError(folder, None, "", f"more than {MOST_FILES:,} files", "Name a model's own folder.")
+            if n > MAX_FILES:
+                raise UnreadableError(folder, None, "", f"more than {MAX_FILES:,} files", "Name a model's own folder.")
             if not path.is_file():
                 raise UnreadableError(path, None, "", "a device, a pipe or a link to nowhere", COPY)
             yield path
 
 
 def _check_name(path: Path, beside: set[str]) -> None:
-    """No code, no adapter to another model, and no weights that could bring code where there are no others."""
+    """Refuse code, adapters to another model, and weights that could run code where there are no others."""
     ending = path.suffix.lower()
-    if ending in CODE:
-        raise UnreadableError(path, None, "", "code, which a model must not bring", OTHER)
-    if ending in WEIGHTS and ".safetensors" not in beside:
-        raise UnreadableError(path, None, "", "weights in a format that is not read, and no safetensors", OTHER)
+    if ending in CODE_ENDINGS:
+        raise UnreadableError(path, None, "", "code, which a model must not bring", USE_ANOTHER)
+    if ending in UNSAFE_WEIGHTS and ".safetensors" not in beside:
+        raise UnreadableError(path, None, "", "weights in a format that is not read, and no safetensors", USE_ANOTHER)
     if path.name == "adapter_config.json":
-        raise UnreadableError(path, None, "", "an adapter to a model that lies elsewhere", OTHER)
+        raise UnreadableError(path, None, "", "an adapter to a model that lies elsewhere", USE_ANOTHER)
 
 
 def _json(path: Path) -> Any:
-    with opened(path) as file:
-        raw = file.read(LARGEST_JSON + 1)
-    if len(raw) > LARGEST_JSON:
-        raise UnreadableError(path, None, "", f"more than {LARGEST_JSON:,} bytes of settings", OTHER)
+    with open_input(path) as file:
+        raw = file.read(MAX_JSON_BYTES + 1)
+    if len(raw) > MAX_JSON_BYTES:
+        raise UnreadableError(path, None, "", f"more than {MAX_JSON_BYTES:,} bytes of settings", USE_ANOTHER)
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
@@ -91,7 +91,7 @@ def _json(path: Path) -> Any:
 
 
 def _check_settings(path: Path, value: Any) -> None:
-    """Whatever is nested in it: nothing that has a library load or call something else."""
+    """Refuse settings, at any depth, that make a library load or call other code."""
     todo = [value]
     while todo:
         part = todo.pop()
@@ -101,12 +101,12 @@ def _check_settings(path: Path, value: Any) -> None:
             continue
         for name, held in part.items():
             if is_refused(name, held):
-                raise UnreadableError(path, None, str(name), "a setting that can have other code loaded:", OTHER)
+                raise UnreadableError(path, None, str(name), "a setting that can have other code loaded:", USE_ANOTHER)
             todo.append(held)
 
 
 def is_refused(name: str, held: Any) -> bool:
-    """Whether a setting could have code loaded or called; empty ones are as if they were not there."""
+    """Return whether a setting could have code loaded or called; empty ones could not."""
     if name == "weight_map":
         names = held.values() if isinstance(held, dict) else [held]
         return not all(re.fullmatch(r"[\w.-]+\.safetensors", str(one)) for one in names)
@@ -123,13 +123,13 @@ def _is_there(place: Path, kind: str) -> bool:
 
 
 def _check_modules(path: Path, folder: Path, modules: Any) -> None:
-    """A list of modules that are known to compute only, in this folder or one inside it."""
+    """Refuse modules other than those that only compute, and those outside this folder."""
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules) or not modules:
-        raise UnreadableError(path, None, "", "no list of modules", OTHER)
+        raise UnreadableError(path, None, "", "no list of modules", USE_ANOTHER)
     for one in modules:
         kind, where = str(one.get("type")), one.get("path")
         if not MODULE.fullmatch(kind):
-            raise UnreadableError(path, None, kind, "a module that is not known to be safe:", OTHER)
+            raise UnreadableError(path, None, kind, "a module that is not known to be safe:", USE_ANOTHER)
         is_inside = type(where) is str and re.fullmatch(r"[\w-]*", where) is not None
         if not is_inside or not _is_there(folder / where, kind):
             raise UnreadableError(path, None, str(where), "a module that lies elsewhere:", COPY)

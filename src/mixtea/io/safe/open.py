@@ -1,4 +1,4 @@
-"""Opening an input file: a regular one, plain, gzip or zstd, that does not unpack to too much."""
+"""Open input files: regular ones, plain, gzip or zstd, that do not unpack to too much."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
-from mixtea.io.safe.decompress import AfterError, DamagedError, Frame, GzipFrame, NotPackedError, TooWideError, Unpacked
-from mixtea.io.safe.limits import FREE, MIB, in_force
-from mixtea.io.safe.problems import UnreadableError, beyond
-from mixtea.io.safe.zstd import zstd_frames
+from mixtea.io.safe.decompress import (
+    DamagedError,
+    Frame,
+    GzipFrame,
+    NotPackedError,
+    TrailingBytesError,
+    Unpacked,
+    WindowTooLargeError,
+    zstd_frames,
+)
+from mixtea.io.safe.limits import FREE_BYTES, MIB, current_limits
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
 
 BLOCK = 1 << 18
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
@@ -28,12 +36,12 @@ UTF_16 = {
     b"\xfe\xff": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-AGAIN = "Copy or download the file again."
+COPY_AGAIN = "Copy or download the file again."
 
 
 @contextmanager
-def opened(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
-    """The file's bytes, unpacked and without the mark of UTF-8; whatever goes wrong in it is an UnreadableError.
+def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
+    """Open a file's bytes, unpacked and without a UTF-8 mark; every error is an UnreadableError.
 
     So is UTF-16, unless `utf_16`.
     """
@@ -43,19 +51,19 @@ def opened(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
             _check_start(path, file, utf_16)
             yield file
     except EOFError:
-        raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", AGAIN) from None
+        raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", COPY_AGAIN) from None
     except NotPackedError:
-        raise UnreadableError(path, None, "", f"not {kind}, in spite of its ending", AGAIN) from None
-    except AfterError:
+        raise UnreadableError(path, None, "", f"not {kind}, in spite of its ending", COPY_AGAIN) from None
+    except TrailingBytesError:
         todo = "Remove them, or copy or download the file again."
         raise UnreadableError(path, None, "", f"other bytes after the {kind} data", todo) from None
-    except TooWideError:
+    except WindowTooLargeError:
         todo = "Compress it again without --long and --ultra, or unpack it."
         raise UnreadableError(path, None, "", f"{kind} with a window that takes too much memory", todo) from None
     except DamagedError as error:
-        raise UnreadableError(path, None, "", f"damaged {kind} ({error})", AGAIN) from None
+        raise UnreadableError(path, None, "", f"damaged {kind} ({error})", COPY_AGAIN) from None
     except OSError as error:
-        raise not_opened(path, error) from None
+        raise open_error(path, error) from None
 
 
 def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
@@ -68,14 +76,14 @@ def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """The file itself, if it is one: a pipe may have no other end, and a device no end at all."""
+    """Open a regular file: a pipe may have no other end, and a device no end at all."""
     try:
         _check_regular(path, path.stat())
         file = open(path, "rb", buffering=0, opener=lambda name, _: os.open(name, OPEN_FLAGS))  # noqa: SIM115
     except UnreadableError:
         raise
     except (OSError, ValueError) as error:
-        raise not_opened(path, error) from None
+        raise open_error(path, error) from None
     try:
         _check_regular(path, os.fstat(file.fileno()))  # it may have become another one since
     except UnreadableError:
@@ -90,11 +98,11 @@ def _check_regular(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         todo = "Write what comes out of it to a file and name that."
         raise UnreadableError(path, None, "", "a pipe, a device or a socket, where a file is needed", todo)
-    if found.st_size > in_force().max_gib * 1024 * MIB:
-        raise beyond(path, None, f"{found.st_size / MIB / 1024:,.1f} GiB", "max_gib")
+    if found.st_size > current_limits().max_gib * 1024 * MIB:
+        raise limit_exceeded(path, None, f"{found.st_size / MIB / 1024:,.1f} GiB", "max_gib")
 
 
-def not_opened(path: Path, error: OSError | ValueError) -> UnreadableError:
+def open_error(path: Path, error: OSError | ValueError) -> UnreadableError:
     if isinstance(error, FileNotFoundError):
         return UnreadableError(path, None, "", "no such file", "Check the path.")
     why = getattr(error, "strerror", None) or str(error)
@@ -102,26 +110,26 @@ def not_opened(path: Path, error: OSError | ValueError) -> UnreadableError:
 
 
 class LimitedReader(io.RawIOBase):
-    """The bytes of a file, unpacked, as long as they are not too many.
+    """The unpacked bytes of a file, as long as they are not too many.
 
-    Of a packed file as much is unpacked at once as every file may hold, so that one which holds far more is refused
-    before anything is made of its beginning.
+    A packed file is unpacked in blocks of the size that every file may have, so that one which is far larger is refused
+    before any of it is used.
     """
 
     def __init__(self, path: Path, raw: IO[bytes], kind: str) -> None:
-        self.path, self.raw, self.limits, self.n = path, raw, in_force(), 0
+        self.path, self.raw, self.limits, self.n = path, raw, current_limits(), 0
         frames: dict[str, Callable[[], Callable[[], Frame]]] = {"gzip": lambda: GzipFrame, "zstd": zstd_frames}
         self.packed = kind in frames
         self.inner: Any = Unpacked(raw, frames[kind]()) if self.packed else raw
 
     def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self, FREE + 1 if self.packed else BLOCK)
+        return io.BufferedReader(self, FREE_BYTES + 1 if self.packed else BLOCK)
 
     def readable(self) -> bool:
         return True
 
     def fileno(self) -> int:
-        """Of the file as it lies there, packed or not."""
+        """Return the descriptor of the file on disk, packed or not."""
         return self.raw.fileno()
 
     def readinto(self, buffer: Any) -> int:
@@ -133,5 +141,5 @@ class LimitedReader(io.RawIOBase):
         size = self.raw.tell() if self.packed else self.n
         if self.n > self.limits.bytes_for(size):
             name = "max_gib" if self.n > self.limits.max_gib * 1024 * MIB else "max_expansion"
-            raise beyond(self.path, None, f"{size:,} bytes unpack to {self.n:,} and more", name)
+            raise limit_exceeded(self.path, None, f"{size:,} bytes unpack to {self.n:,} and more", name)
         return given

@@ -1,4 +1,4 @@
-"""What is wrong in files: one that cannot be read at all, and as many places as anyone will look at."""
+"""Errors in files: unreadable files, and places up to a limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import DataError, Problem, Problems
-from mixtea.io.safe.limits import way_out
+from mixtea.io.safe.limits import advice
 from mixtea.messages import visible
 
 HALF_A_CHARACTER, MEND = "half a character in", "No file can hold it: mend the text."
@@ -24,14 +24,14 @@ class UnreadableError(DataError):
         super().__init__(f"{visible(path)}: {str(self.problem).strip()}")
 
 
-def beyond(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
-    """The error of a file that exceeds a limit; it names the limit."""
-    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", way_out(limit))
+def limit_exceeded(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
+    """Make the error of a file that exceeds a limit, which it names."""
+    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", advice(limit))
 
 
 @contextmanager
-def collected(problems: Problems) -> Iterator[None]:
-    """A file that turns out unreadable in the block joins the problems."""
+def collect_unreadable(problems: Problems) -> Iterator[None]:
+    """Add a file that turns out unreadable in the block to the problems."""
     try:
         yield
     except UnreadableError as error:
@@ -39,8 +39,8 @@ def collected(problems: Problems) -> Iterator[None]:
         problems.found.append(replace(error.problem, counted="row") if by_row else error.problem)
 
 
-def told(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
-    """The first of the rows, to be told one by one; the rest is counted and costs no more than that."""
+def truncate_rows(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
+    """Return the rows to report individually; the rest is only counted."""
     kept = rows[: max(problems.limit - problems.kept[path], 0)]
     problems.skipped[path] += len(rows) - len(kept)
     return kept

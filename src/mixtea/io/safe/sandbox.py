@@ -1,4 +1,4 @@
-"""Starts a process that parses a file, feeds it, and says in words how it ended."""
+"""Run a parser in a process of its own, feed it a file, and explain how it ended."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from mixtea.io.safe.limits import in_force
+from mixtea.io.safe.limits import current_limits
 from mixtea.io.safe.open import BLOCK
-from mixtea.io.safe.problems import UnreadableError, beyond
-from mixtea.io.safe.sandboxed.restrict import WRONG
+from mixtea.io.safe.problems import UnreadableError, limit_exceeded
+from mixtea.io.safe.sandboxed.restrict import FILE_ERROR
 
-START = (  # our folder is looked at first, and for our own modules only: it has names that others may have too
+BOOTSTRAP = (  # our folder is looked at first, and for our own modules only: it has names that others may have too
     "import sys; sys.path.insert(0, sys.argv[2]); from importlib import import_module as load\n"
     "module = load(sys.argv[1]); sys.path[:1] = sys.argv[3:-1]; module.main()"
 )
 NO_MEMORY = ("memory allocation of", "bad_alloc", "MemoryError")
 NAME_A_FOLDER = "Make room in the temporary folder, or name one that can be written: TMPDIR=..."
 MAKE_ROOM = "Free memory, or allow more memory and processes (ulimit -v, ulimit -u)."
-AGAIN = "Write the file again, or let its ending say which format it has."
+WRITE_AGAIN = "Write the file again, or give it the ending of its format."
 
 
 class Process:
     """A parser in a process of its own: use as a context, read `out`, then call `result`.
 
-    It gets `file` on standard input: as it is if it is a file of the system, else what can be read from it.
+    Its standard input is `file` itself if that is a file of the system, else what can be read from it.
     """
 
     def __init__(self, path: Path, script: str, kind: str, wanted: dict[str, Any], libraries: Iterable[Path]) -> None:
         self.path, self.kind, self.n_fed = path, kind, 0
-        limits = in_force()
+        limits = current_limits()
         about = {"mib": limits.max_parser_mib, "seconds": limits.max_stall_seconds, **wanted}
         self.mib = about["mib"]
         folders = [str(Path(__file__).parent), *dict.fromkeys(map(str, libraries))]
-        start = [sys.executable or "python3", "-I", "-S", "-c", START, f"sandboxed.{script}"]
+        start = [sys.executable or "python3", "-I", "-S", "-c", BOOTSTRAP, f"sandboxed.{script}"]
         self.command = [*start, *folders, json.dumps(about)]
         self.error: BaseException | None = None
         self.feeder: Thread | None = None
@@ -50,14 +50,15 @@ class Process:
     def start(self, file: Any, *, feed: bool) -> Process:
         environment = os.environ | {"RUST_BACKTRACE": "0", "MALLOC_ARENA_MAX": "1"}
         try:
-            self.said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+            self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         except OSError as error:
             raise self._not_started("no file in a temporary folder", error, NAME_A_FOLDER) from None
-        streams: dict[str, Any] = {"stdin": subprocess.PIPE if feed else file, "stderr": self.said, "env": environment}
+        stdin = subprocess.PIPE if feed else file
+        streams: dict[str, Any] = {"stdin": stdin, "stderr": self.stderr, "env": environment}
         try:
             self.child = subprocess.Popen(self.command, stdout=subprocess.PIPE, bufsize=BLOCK, **streams)
         except OSError as error:
-            self.said.close()
+            self.stderr.close()
             raise self._not_started("no process", error, MAKE_ROOM) from None
         self.out: Any = self.child.stdout
         return self._fed(file) if feed else self
@@ -77,9 +78,9 @@ class Process:
         return UnreadableError(self.path, None, "", f"parsing it needs a process of its own: {what} ({why})", todo)
 
     def _feed(self, file: Any) -> None:
-        """What goes wrong with the file is kept for the thread that reads."""
+        """Feed the file; its errors are kept for the reading thread."""
         pipe: Any = self.child.stdin
-        with suppress(BrokenPipeError), pipe:  # if the process has ended, its exit code tells why
+        with suppress(BrokenPipeError), pipe:  # if the process has ended, its exit code explains it
             try:
                 while block := file.read(BLOCK):
                     self.n_fed += len(block)
@@ -90,52 +91,52 @@ class Process:
                 self.error = error
 
     def result(self) -> dict[str, Any]:
-        """What the process found besides its output, which ends here; else an error that says what is wrong."""
+        """End the output, and return the process's report; else raise an error that explains what is wrong."""
         self.out.close()
         if self.feeder:
             self.feeder.join()
         code = self.child.wait()
         if self.error:
             raise self.error
-        self.said.seek(0)
-        said = self.said.read().decode("utf-8", "replace")
-        found = self._found(said) if code in (0, WRONG) else None
+        self.stderr.seek(0)
+        stderr = self.stderr.read().decode("utf-8", "replace")
+        found = self._found(stderr) if code in (0, FILE_ERROR) else None
         if found is None:
-            raise self._died(code, said)
-        if code == WRONG and "limit" in found:
-            raise beyond(self.path, found.get("line"), found["what"], found["limit"])
+            raise self._died(code, stderr)
+        if code == FILE_ERROR and "limit" in found:
+            raise limit_exceeded(self.path, found.get("line"), found["what"], found["limit"])
         return found
 
     @staticmethod
-    def _found(said: str) -> dict[str, Any] | None:
-        """The last line, if it is ours: libraries may write there too."""
+    def _found(stderr: str) -> dict[str, Any] | None:
+        """Return the last line if it is a report: libraries may write there too."""
         try:
-            found = json.loads(said.splitlines()[-1])
+            found = json.loads(stderr.splitlines()[-1])
         except (IndexError, ValueError):
             return None
         return found if isinstance(found, dict) else None
 
-    def _died(self, code: int, said: str) -> UnreadableError:
-        limits = in_force()
+    def _died(self, code: int, stderr: str) -> UnreadableError:
+        limits = current_limits()
         if code == -getattr(signal, "SIGPROF", 0):
             seconds = f"{limits.max_stall_seconds:g} seconds"
             what = f"parsing it as {self.kind} got nowhere for {seconds}, or takes far longer than its size explains"
-            return beyond(self.path, None, what, "max_stall_seconds")
-        if any(sign in said for sign in NO_MEMORY):
+            return limit_exceeded(self.path, None, what, "max_stall_seconds")
+        if any(sign in stderr for sign in NO_MEMORY):
             what = f"parsing it as {self.kind} needs more than {self.mib:,} MiB"
-            return beyond(self.path, None, what, "max_parser_mib")
+            return limit_exceeded(self.path, None, what, "max_parser_mib")
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         what = f"not {self.kind}: its parser crashed on it ({how}), as on a file that is damaged or nested too deeply"
-        return UnreadableError(self.path, None, "", what, AGAIN)
+        return UnreadableError(self.path, None, "", what, WRITE_AGAIN)
 
     def __enter__(self) -> Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leave nothing behind, however far the reading went."""
+        """End the process and close its files, however far the reading went."""
         self.child.kill()
         self.child.wait()
         if self.feeder:
             self.feeder.join()
         self.out.close()
-        self.said.close()
+        self.stderr.close()

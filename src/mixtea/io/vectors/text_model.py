@@ -1,4 +1,4 @@
-"""Vectors of what can be read about the entities, by a model of sentence-transformers that is here."""
+"""Encode the texts of entities by a local sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from mixtea.messages import visible
 from mixtea.text.entity_texts import entity_texts
 
 logger = logging.getLogger(__name__)
-OnTexts = Callable[[int, int], None]  # how many texts are encoded, and of how many
+TextProgress = Callable[[int, int], None]  # how many texts are encoded, and of how many
 LIBRARIES = ("sentence_transformers", "huggingface_hub.constants", "transformers.utils.logging")
-AT_ONCE = 2048  # texts
-LONGEST_REASON = 300  # characters
+TEXTS_PER_BLOCK = 2048  # texts
+MAX_REASON = 300  # characters
 
 
 def text_vectors(
-    graphs: tuple[Graph, Graph], folder: Path, on_texts: OnTexts | None = None
+    graphs: tuple[Graph, Graph], folder: Path, on_texts: TextProgress | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Encode the entities of both graphs, float32 [n, d]: NaN for one of which nothing can be read.
 
@@ -54,21 +54,21 @@ def _means(vectors: np.ndarray, places: np.ndarray) -> np.ndarray:
     return means
 
 
-def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.ndarray:
-    """float32 [n, d], in blocks, so that somebody can be told how far it is."""
+def _encoded(folder: Path, texts: list[str], on_texts: TextProgress | None) -> np.ndarray:
+    """Return float32 [n, d], computed in blocks for progress."""
     blocks = []
     with _library() as library:
-        with _explained(folder):  # an absolute path cannot be taken for the name of a model elsewhere
+        with _library_errors(folder):  # an absolute path cannot be taken for the name of a model elsewhere
             model = library.SentenceTransformer(
                 str(folder.absolute()),
                 trust_remote_code=False,
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True},
             ).float()
-        for start in range(0, len(texts), AT_ONCE):
-            with _explained(folder):
-                blocks.append(_block(model, texts[start : start + AT_ONCE]))
-            n = min(start + AT_ONCE, len(texts))
+        for start in range(0, len(texts), TEXTS_PER_BLOCK):
+            with _library_errors(folder):
+                blocks.append(_block(model, texts[start : start + TEXTS_PER_BLOCK]))
+            n = min(start + TEXTS_PER_BLOCK, len(texts))
             logger.info("%s of %s texts encoded", f"{n:,}", f"{len(texts):,}")
             if on_texts is not None:
                 on_texts(n, len(texts))
@@ -78,13 +78,13 @@ def _encoded(folder: Path, texts: list[str], on_texts: OnTexts | None) -> np.nda
 def _block(model: Any, texts: list[str]) -> np.ndarray:
     found = np.asarray(model.encode(texts, show_progress_bar=False), dtype=np.float32)
     if found.ndim != 2 or not np.isfinite(found).all():
-        raise ValueError("what it makes of a text is no vector of numbers")
+        raise ValueError("its output for a text is not a vector of numbers")
     return found
 
 
 @contextmanager
 def _library() -> Iterator[Any]:
-    """sentence-transformers, which in the block asks nobody for anything and shows no bars."""
+    """Import sentence-transformers; inside the block it is offline and shows no bars."""
     try:
         library, hub, bars = (_module(name) for name in LIBRARIES)
     except ImportError:
@@ -104,12 +104,12 @@ def _module(name: str) -> Any:
 
 
 @contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Whatever the library cannot do with the model, as one message that names the folder."""
+def _library_errors(folder: Path) -> Iterator[None]:
+    """Turn any error of the library into one message that names the folder."""
     try:
         yield
     except Exception as error:  # the folder is a stranger's, and the library large
         if is_full_memory(error):
             raise
-        what = f"not a model that can be used ({visible(error, LONGEST_REASON)})"
+        what = f"not a model that can be used ({visible(error, MAX_REASON)})"
         raise UnreadableError(folder, None, "", what, "Save it again by sentence-transformers.") from None

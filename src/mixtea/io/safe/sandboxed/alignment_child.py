@@ -1,4 +1,4 @@
-"""An alignment in the OAEI's format on standard input, its cells as lines of JSON on standard output.
+"""Parse an alignment in the OAEI's format from standard input, and write its cells as lines of JSON.
 
 It is read as XML: what matchers write is seldom RDF, with attributes that have no namespace.
 """
@@ -10,7 +10,7 @@ import json
 import sys
 from xml.parsers import expat
 
-from .restrict import WrongError, leave, restrict, run
+from .restrict import WrongError, exit_now, restrict, run
 from .xml_scan import XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
@@ -23,12 +23,12 @@ ENDS = ("entity1", "entity2")
 TEXTS = ("relation", "measure")
 NOTES = ("source_ids", "target_ids")  # elements with the namespaces of plain ids
 NAMES = ("resource", "about")  # attributes that name an entity
-EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements that say more than a name (EDOAL)
-LONGEST = 1000  # characters of a relation or a measure
+EXPRESSIONS = ("and", "or", "not", "compose", "inverse")  # elements of complex alignments (EDOAL)
+MAX_TEXT = 1000  # characters of a relation or a measure
 
 
-class Cells:
-    """Hands out [line, entity1, entity2, relation, measure] of each cell that has two ends, when it ends."""
+class CellReader:
+    """An XML handler that passes [line, entity1, entity2, relation, measure] of each cell to `found`."""
 
     def __init__(self, found: Callable[[list[Any]], object]) -> None:
         self.found, self.cell, self.inside = found, dict[str, str](), ""
@@ -56,9 +56,9 @@ class Cells:
                     self.cell.setdefault(self.inside, value)
 
     def text(self, data: str) -> None:
-        if self.inside in TEXTS and len(self.cell.get(self.inside, "")) < LONGEST:
+        if self.inside in TEXTS and len(self.cell.get(self.inside, "")) < MAX_TEXT:
             self.cell[self.inside] = self.cell.get(self.inside, "") + data
-        if self.inside in NOTES and len(self.notes.get(self.inside, "")) < LONGEST:
+        if self.inside in NOTES and len(self.notes.get(self.inside, "")) < MAX_TEXT:
             self.notes[self.inside] = self.notes.get(self.inside, "") + data
 
     def end(self, name: str) -> None:
@@ -81,7 +81,7 @@ class Cells:
 def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callable[[int], None]) -> dict[str, Any]:
     """Write the cells, return the notes; the file is looked at for what hurts a parser before it is parsed."""
     scan = XmlScan(**wanted["xml"])
-    cells = Cells(lambda cell: out.write(json.dumps(cell).encode() + b"\n"))
+    cells = CellReader(lambda cell: out.write(json.dumps(cell).encode() + b"\n"))
     while block := file.read(BLOCK):
         go_on(len(block))
         checked = scan.checked(block)
@@ -99,4 +99,4 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    leave(run(work))
+    exit_now(run(work))

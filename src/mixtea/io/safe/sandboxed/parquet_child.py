@@ -1,4 +1,4 @@
-"""A Parquet file as standard input, the wanted columns as Arrow's stream on standard output."""
+"""Parse a Parquet file from standard input, and write columns as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from .restrict import SHARE, WrongError, restrict
-from .table_child import LONGEST, begin, chosen_places
+from .restrict import BYTES_PER_GRANT, WrongError, restrict
+from .table_child import MAX_SHOWN, choose_columns, run_task
 
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
 
 
-def labels(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The wanted columns, as labels."""
+def write_labels(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Write the requested columns as labels."""
     return work(wanted, write)
 
 
 def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
-    """Look at the file before anything of it is believed, then have it written."""
+    """Check the file before any of its contents are used, then write it."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet as pq
@@ -30,7 +30,9 @@ def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
         data = mmap.mmap(sys.stdin.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:
         raise WrongError("it is empty") from None
-    go_on = restrict(wanted["mib"], wanted["seconds"] * (1 + len(data) / SHARE))  # a column may be read as a whole
+    go_on = restrict(
+        wanted["mib"], wanted["seconds"] * (1 + len(data) / BYTES_PER_GRANT)
+    )  # a column may be read as a whole
     check_footer(data[:4], data[-8:], len(data), wanted)
     sink = sys.stdout.buffer
     damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
@@ -42,12 +44,12 @@ def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
     except damage as error:
         if isinstance(error, BrokenPipeError | MemoryError):
             raise
-        raise WrongError((str(error).splitlines() or ["damaged"])[0][:LONGEST].rstrip(".")) from None
+        raise WrongError((str(error).splitlines() or ["damaged"])[0][:MAX_SHOWN].rstrip(".")) from None
     return {}
 
 
 def check_footer(start: bytes, end: bytes, size: int, wanted: dict[str, Any]) -> None:
-    """Before anything believes what the end of the file says about it."""
+    """Check the footer's size before it is parsed."""
     if size < 12 or start != MAGIC or end[4:] != MAGIC:
         raise WrongError("it does not begin and end as Parquet does")
     length = int.from_bytes(end[:4], "little")
@@ -58,11 +60,11 @@ def check_footer(start: bytes, end: bytes, size: int, wanted: dict[str, Any]) ->
 
 
 def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> list[int]:
-    """The places of the wanted columns, if what the footer says of them is possible and not too much."""
+    """Return the positions of the requested columns, if the footer's sizes are possible and within the limits."""
     names = schema.names
     if about.num_columns > wanted["max_columns"]:
         raise WrongError(f"{about.num_columns:,} columns", limit="max_columns")
-    places, or_all = chosen_places(names, wanted)
+    places, or_all = choose_columns(names, wanted)
     for place in places:
         check_type(names[place], schema.field(place).type, wanted.get("numbers", ()), values=or_all)
     groups = [about.row_group(i) for i in range(about.num_row_groups)]
@@ -80,7 +82,7 @@ def check_size(about: Any, schema: Any, size: int, wanted: dict[str, Any]) -> li
 
 
 def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = False) -> None:
-    """Labels are text or whole numbers; `values` are also other numbers, truth values, dates and times."""
+    """Refuse types other than text and integers; `values` may also be other numbers, booleans, dates and times."""
     import pyarrow as pa
 
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
@@ -90,7 +92,7 @@ def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = F
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     is_number = pa.types.is_floating(kind) and name.strip().lower() in numbers
     if not (is_text or is_number or pa.types.is_integer(kind)):
-        raise WrongError("type", name=name[:LONGEST], type=str(kind)[:LONGEST])
+        raise WrongError("type", name=name[:MAX_SHOWN], type=str(kind)[:MAX_SHOWN])
 
 
 def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
@@ -100,21 +102,23 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
     fields = [pa.field(f"c{i}", kind) for i in range(len(names))]
     if wanted.get("or_all", False):
         types = [file.schema_arrow.field(name).type for name in names]
-        fields = [pa.field(name, kind, metadata={"kind": kind_of(of)}) for name, of in zip(names, types, strict=True)]
+        fields = [
+            pa.field(name, kind, metadata={"kind": value_kind(of)}) for name, of in zip(names, types, strict=True)
+        ]
     schema = pa.schema(fields)
     seen = 0
     with pa.ipc.new_stream(sink, schema) as stream:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=list(dict.fromkeys(names)), use_threads=False):
             seen += batch.num_rows
             if seen > n:
-                raise WrongError("more rows than its footer says")
+                raise WrongError("more rows than its footer states")
             columns = [compact(batch.column(name), wanted["max_token"]) for name in names]
             go_on(sum(column.nbytes for column in columns))
             stream.write_batch(pa.record_batch(columns, schema=schema))
 
 
-def kind_of(of: Any) -> str:
-    """Which values a column holds, where what Arrow writes of them is not what a CSV file would hold."""
+def value_kind(of: Any) -> str:
+    """Return the kind of values that Arrow writes differently from a CSV file."""
     import pyarrow as pa
 
     of = of.value_type if pa.types.is_dictionary(of) else of
@@ -123,7 +127,7 @@ def kind_of(of: Any) -> str:
 
 
 def compact(column: Any, longest: int) -> Any:
-    """The column with a dictionary of the texts that occur in it, written once each; empty where there is nothing."""
+    """Return the column with a dictionary of its texts, each once; empty where a cell is missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -140,4 +144,4 @@ def compact(column: Any, longest: int) -> Any:
 
 
 def main() -> None:
-    begin(labels)
+    run_task(write_labels)

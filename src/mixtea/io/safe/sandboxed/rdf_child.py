@@ -1,12 +1,12 @@
-"""Turtle, TriG and RDF/XML on standard input, N-Quads on standard output."""
+"""Parse Turtle, TriG, RDF/XML and JSON-LD from standard input, and write N-Quads."""
 
 from __future__ import annotations
 
 import io
 import sys
 
-from .restrict import WrongError, leave, restrict, run
-from .xml_ids import Ids
+from .restrict import WrongError, exit_now, restrict, run
+from .xml_ids import IdHider
 from .xml_scan import XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     from typing import IO, Any
 
 BLOCK = 1 << 18
-OPEN = ("Line jumps are not allowed", "Unexpected end of file")
-MOST_PREFIXES, LONGEST_PREFIX = 10_000, 2_000
+UNTERMINATED = ("Line jumps are not allowed", "Unexpected end of file")
+MAX_PREFIXES, MAX_PREFIX = 10_000, 2_000
 
 
 class Reader:
-    """Hands the parser its bytes, line by line if asked to, and counts the lines that were begun."""
+    """The parser's input, line by line if requested, with the number of the current line."""
 
     def __init__(
-        self, file: IO[bytes], by_line: bool, scan: XmlScan | None, go_on: Callable[[int], None], ids: Ids | None = None
+        self,
+        file: IO[bytes],
+        by_line: bool,
+        scan: XmlScan | None,
+        go_on: Callable[[int], None],
+        ids: IdHider | None = None,
     ) -> None:
         self.file, self.by_line, self.scan, self.go_on, self.ids = file, by_line, scan, go_on, ids
         self.block, self.place = b"", 0
@@ -42,7 +47,7 @@ class Reader:
         return given
 
     def next_block(self) -> bytes:
-        """The bytes that come next, none at the end."""
+        """Return the next bytes, none at the end."""
         while block := self.file.read(BLOCK):
             self.go_on(len(block))
             checked = self.scan.checked(block) if self.scan else block
@@ -54,8 +59,8 @@ class Reader:
         return self.ids.hidden(b"") if self.ids else b""
 
 
-class Written(io.FileIO):
-    """Tells how many bytes are written: a few in the file can stand for long statements."""
+class CountingWriter(io.FileIO):
+    """A file that reports how many bytes are written: a few of the input can become long statements."""
 
     def __init__(self, descriptor: int, go_on: Callable[[int], None]) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -72,7 +77,7 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
     import pyoxigraph as ox
 
     is_xml = wanted["format"] == "RDF_XML"
-    ids = Ids() if is_xml and wanted["mend"] else None
+    ids = IdHider() if is_xml and wanted["mend"] else None
     scan = XmlScan(**wanted["xml"], ids=ids) if is_xml else None
     reader = Reader(file, wanted["by_line"], scan, go_on, ids)
     source: Any = reader
@@ -89,15 +94,15 @@ def parse(wanted: dict[str, Any], file: IO[bytes], out: IO[bytes], go_on: Callab
     except SyntaxError as error:
         line = error.lineno or (reader.line if wanted["by_line"] else None)  # in RDF/XML its parser does not count
         mendable = is_xml or has_whole_texts(quads, error)
-        raise WrongError("syntax", said=error.msg, line=line, column=error.offset, mendable=mendable) from None
+        raise WrongError("syntax", message=error.msg, line=line, column=error.offset, mendable=mendable) from None
     except MemoryError:
         raise WrongError("a token of more than 16 MiB", limit="max_token_mib", line=reader.line) from None
-    return {"prefixes": dict(few(quads.prefixes)), "ids": ids.found if ids else {}}
+    return {"prefixes": dict(short_prefixes(quads.prefixes)), "ids": ids.found if ids else {}}
 
 
 def has_whole_texts(quads: Iterator[Any], error: SyntaxError) -> bool:
-    """Whether no text of the file lacks its end: a parser that passes over some mistakes would not see this one."""
-    while not any(sign in error.msg for sign in OPEN):
+    """Return whether every text of the file has its end: a lenient parser would not notice a missing one."""
+    while not any(sign in error.msg for sign in UNTERMINATED):
         try:
             for _ in quads:
                 pass
@@ -107,19 +112,19 @@ def has_whole_texts(quads: Iterator[Any], error: SyntaxError) -> bool:
     return False
 
 
-def few(prefixes: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Those that are short, always in the same order; none if they are too many for anyone to know them."""
-    if len(prefixes) <= MOST_PREFIXES:
-        yield from ((name, iri) for name, iri in sorted(prefixes.items()) if len(name) + len(iri) <= LONGEST_PREFIX)
+def short_prefixes(prefixes: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the short prefixes, sorted; none if there are too many."""
+    if len(prefixes) <= MAX_PREFIXES:
+        yield from ((name, iri) for name, iri in sorted(prefixes.items()) if len(name) + len(iri) <= MAX_PREFIX)
 
 
 def work(wanted: dict[str, Any]) -> dict[str, Any]:
     import pyoxigraph  # noqa: F401 - before memory is counted
 
     go_on = restrict(wanted["mib"], wanted["seconds"])
-    with io.BufferedWriter(Written(sys.stdout.fileno(), go_on), 1 << 16) as out:
+    with io.BufferedWriter(CountingWriter(sys.stdout.fileno(), go_on), 1 << 16) as out:
         return parse(wanted, sys.stdin.buffer, out, go_on)
 
 
 def main() -> None:
-    leave(run(work))
+    exit_now(run(work))

@@ -1,4 +1,4 @@
-"""What holds a process that parses a file: limits on memory and time, and one way to say what is wrong."""
+"""Limit the memory and time of a parsing process, and report its errors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 STATUS = "/proc/self/statm"
-WRONG = 3  # the exit code when the file is at fault
-SHARE = 6 << 20  # bytes, read or written, that are worth as much computing again: a tenth of the usual speed
-SOON = 0.001  # seconds; none would be no limit
+FILE_ERROR = 3  # the exit code when the file is at fault
+BYTES_PER_GRANT = 6 << 20  # bytes, read or written, that are worth as much computing again: a tenth of the usual speed
+MIN_SECONDS = 0.001  # seconds; none would be no limit
 
 
 class WrongError(Exception):
-    """What is wrong with the file, in words that the other process puts into its message."""
+    """What is wrong with the file, for the message of the parent process."""
 
     def __init__(self, what: str, **about: Any) -> None:
         super().__init__(what)
@@ -28,11 +28,11 @@ class WrongError(Exception):
 
 
 def restrict(mib: int, seconds: float) -> Callable[[int], None]:
-    """Allow so much more memory than now, and so much computing until the function that comes back is called again.
+    """Limit further memory to `mib`, and computing to `seconds` until the returned function is called again.
 
-    It is told of bytes that were read or written, and all computing together may take no more than they are worth: else
-    a file could take that long for each of its parts. It is computing time that is limited: a busy computer does not
-    shorten it, and a process that has lost the one that started it ends by this too.
+    It takes the number of bytes that were read or written, and total computing may not exceed their allowance: else
+    each part of a file could take `seconds`. Computing time is limited, so that a busy computer does not shorten it,
+    and a process whose parent has gone ends too.
     """
     try:
         import resource
@@ -41,22 +41,22 @@ def restrict(mib: int, seconds: float) -> Callable[[int], None]:
     if os.path.exists(STATUS):  # noqa: PTH110 - pathlib takes its time too
         with open(STATUS) as about:  # noqa: PTH123
             pages = int(about.read().split()[0])
-        limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGE_SIZE") + (mib << 20))
-    limit(resource.RLIMIT_CORE, 0)
+        lower_limit(resource.RLIMIT_AS, pages * os.sysconf("SC_PAGE_SIZE") + (mib << 20))
+    lower_limit(resource.RLIMIT_CORE, 0)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
 
     end = time.process_time() + seconds
 
     def go_on(n: int) -> None:
         nonlocal end
-        end += seconds * n / SHARE
-        signal.setitimer(signal.ITIMER_PROF, max(min(seconds, end - time.process_time()), SOON))
+        end += seconds * n / BYTES_PER_GRANT
+        signal.setitimer(signal.ITIMER_PROF, max(min(seconds, end - time.process_time()), MIN_SECONDS))
 
     go_on(0)
     return go_on
 
 
-def limit(what: int, value: int) -> None:
+def lower_limit(what: int, value: int) -> None:
     """Lower a limit of the system; one that is lower already stays."""
     import resource
 
@@ -69,15 +69,15 @@ def run(work: Callable[[dict[str, Any]], dict[str, Any]]) -> int:
     try:
         found, code = work(json.loads(sys.argv[-1])), 0
     except WrongError as error:
-        found, code = error.about, WRONG
-    except BrokenPipeError:  # the other process wants no more
+        found, code = error.about, FILE_ERROR
+    except BrokenPipeError:  # the parent reads no more
         return 0
     sys.stderr.write("\n" + json.dumps(found))  # in a line of its own, whatever a library has written before
     sys.stderr.flush()
     return code
 
 
-def leave(code: int) -> None:
+def exit_now(code: int) -> None:
     """End at once: nothing that the parser has built need be taken down, which can crash where building did not."""
     sys.stdout.flush()
     os._exit(code)

@@ -1,7 +1,7 @@
-"""What the processes that parse tables share: which columns are wanted, and rows of values as Arrow's stream.
+"""Choose the columns of a table, and write rows of values as Arrow's stream.
 
-Each column of the stream is a dictionary of texts, empty where there is nothing. Where each cell has a type of its own,
-the column is of the kind `CELLS`, texts begin with the letter of their type, and a last column has the rows' numbers.
+Each column of the stream is a dictionary of texts, empty where a cell is missing. Where each cell has its own type, the
+column is of the kind `CELLS`, texts begin with the letter of their type, and a last column has the row numbers.
 """
 
 from __future__ import annotations
@@ -12,56 +12,56 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from .restrict import WrongError, leave, run
+from .restrict import WrongError, exit_now, run
 
-LONGEST = 400  # characters of a name, a type or an error that are told
+MAX_SHOWN = 400  # characters of a name, a type or an error shown
 CELLS = "cells"
 LETTERS: dict[type, str] = {str: "t", bool: "b", int: "n", float: "f", datetime: "m"}
 ONE_SELECT = "Give one statement that begins with SELECT, or WITH."
 OTHER = "o"  # whose str() is what a CSV file holds
 RELATIONS = ("relation", "relationship")
-MOST_CELLS = 1 << 16  # of a batch
+MAX_BATCH_CELLS = 1 << 16  # of a batch
 CELL_BYTES = 24  # what a cell takes in a file beside its text
 
 
-def begin(task: Any) -> None:
+def run_task(task: Any) -> None:
     """Do the task, in a process that has just started."""
     if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
         sys.modules["numpy"] = None  # type: ignore[assignment]
-    leave(run(task))
+    exit_now(run(task))
 
 
-def chosen_places(names: list[str], wanted: dict[str, Any]) -> tuple[list[int], bool]:
+def choose_columns(names: list[str], wanted: dict[str, Any]) -> tuple[list[int], bool]:
     """Return the places of the wanted columns, and whether these are all: if no header fits and all may be taken."""
-    or_all = wanted.get("or_all", False) and not header_places(names, wanted)
+    or_all = wanted.get("or_all", False) and not find_header(names, wanted)
     if len(names) < (1 if or_all else wanted["n"]):
-        raise WrongError("columns", names=[name[:LONGEST] for name in names[: wanted["n"]]])
-    return check_once(names) if or_all else wanted_places(names, wanted), or_all
+        raise WrongError("columns", names=[name[:MAX_SHOWN] for name in names[: wanted["n"]]])
+    return check_unique(names) if or_all else wanted_columns(names, wanted), or_all
 
 
-def wanted_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are, else the first ones; of links also their relation."""
-    places = header_places(names, wanted)
+def wanted_columns(names: list[str], wanted: dict[str, Any]) -> list[int]:
+    """Return the positions of a fitting header's columns, else the first ones; of links also their relation."""
+    places = find_header(names, wanted)
     if not places:
         return list(range(wanted["n"]))
     of_links = enumerate(names) if wanted.get("links", False) else ()
-    also = [place for place, name in of_links if squeezed(name) in RELATIONS and place not in places]
+    also = [place for place, name in of_links if normalise_header(name) in RELATIONS and place not in places]
     return [*places, *also[:1]]
 
 
-def check_once(names: list[str]) -> list[int]:
+def check_unique(names: list[str]) -> list[int]:
     """Return the places of all columns, if each has a name of its own."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise WrongError(f"two columns named {name[:LONGEST]}", todo="Name each column once.")
+            raise WrongError(f"two columns named {name[:MAX_SHOWN]}", todo="Name each column once.")
         seen.add(name)
     return list(range(len(names)))
 
 
-def header_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
-    """Where the columns of the first fitting header are; empty if no header fits."""
-    found = [squeezed(name) for name in names]
+def find_header(names: list[str], wanted: dict[str, Any]) -> list[int]:
+    """Return the positions of the columns of the first fitting header; [] if no header fits."""
+    found = [normalise_header(name) for name in names]
     for header in wanted["headers"]:
         if set(header) <= set(found):
             if twice := [name for name in header if found.count(name) > 1]:
@@ -70,13 +70,13 @@ def header_places(names: list[str], wanted: dict[str, Any]) -> list[int]:
     return []
 
 
-def squeezed(name: str) -> str:
-    """The name in small letters, without spaces, hyphens and underscores."""
+def normalise_header(name: str) -> str:
+    """Return a column name in lower case, without spaces, hyphens and underscores."""
     return "".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-"))
 
 
 def cell_text(value: Any) -> str:
-    """Write a value as a text that says its type; empty for what is missing.
+    """Write a value as a text that begins with its type; "" for a missing one.
 
     >>> [cell_text(value) for value in (None, "", "x", 5, 2.5, True, False, datetime(2020, 1, 31))]
     ['', '', 'tx', 'n5', 'f2.5', 'b1', 'b', 'm2020-01-31 00:00:00']
@@ -87,8 +87,8 @@ def cell_text(value: Any) -> str:
     return letter + (("1" if value else "") if letter == "b" else str(value))
 
 
-class Rows:
-    """Writes rows of values as Arrow's stream, as long as they are not too many: use as a context."""
+class ArrowWriter:
+    """A writer of rows as Arrow's stream, within the limits: use as a context."""
 
     def __init__(self, names: Sequence[str], sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
         import pyarrow as pa
@@ -102,7 +102,7 @@ class Rows:
         self.columns: list[list[str]] = [[] for _ in names]
 
     def add(self, line: int, values: Sequence[Any]) -> None:
-        """Take a row, which stands in this line."""
+        """Write a row and its line number."""
         self.n += 1
         if self.n > self.wanted["max_rows"]:
             raise WrongError(f"more than {self.wanted['max_rows']:,} rows", limit="max_rows")
@@ -112,7 +112,7 @@ class Rows:
             if len(text) > self.wanted["max_token"]:
                 raise WrongError("a label longer than a token may be", limit="max_token_mib", line=line)
             self.held += (len(text) + CELL_BYTES) * bool(text)
-        if len(self.lines) * len(self.columns) >= MOST_CELLS or self.held >= self.wanted["max_token"]:
+        if len(self.lines) * len(self.columns) >= MAX_BATCH_CELLS or self.held >= self.wanted["max_token"]:
             self.flush()
 
     def flush(self) -> None:
@@ -126,7 +126,7 @@ class Rows:
         self.stream.write_batch(pa.record_batch([*texts, pa.array(self.lines, pa.int64())], schema=self.schema))
         self.held, self.lines, self.columns = 0, [], [[] for _ in self.columns]
 
-    def __enter__(self) -> Rows:
+    def __enter__(self) -> ArrowWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""A Parquet file of vectors as standard input; ids, rows and vectors as Arrow's stream on standard output."""
+"""Parse a Parquet file of vectors from standard input, and write ids, rows and vectors as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any
 
 from .parquet_child import compact, work
 from .restrict import WrongError
-from .table_child import LONGEST, begin
+from .table_child import MAX_SHOWN, run_task
 
 ROWS_AT_ONCE = 1 << 10  # of some thousand numbers each
-SHOWN = 5  # names of columns
+MAX_COLUMNS_SHOWN = 5  # names of columns
 NAMES = ("vector", "embedding", "vectors", "embeddings")
 
 
-def vectors(wanted: dict[str, Any]) -> dict[str, Any]:
-    """The vectors and whose they are."""
+def write_vectors(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Write the vectors with their ids."""
     return work(wanted, write)
 
 
 def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
-    """Of each row with a vector the id, the number from 1 on, and the vector: a list, or a column for each number."""
+    """Write id, row number (from 1) and vector of each row that has one: a list, or one column per number."""
     import pyarrow as pa
 
     columns, is_list = vector_columns(file.schema_arrow, names[0])
@@ -30,11 +30,11 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=[names[0], *columns], use_threads=False):
             rows, seen = pa.array(range(seen + 1, seen + batch.num_rows + 1), pa.int64()), seen + batch.num_rows
             if seen > n:
-                raise WrongError("more rows than its footer says")
+                raise WrongError("more rows than its footer states")
             parts = [batch.column(names[0]), rows, *(batch.column(name) for name in columns)]
             if is_list:
                 parts = [part.filter(parts[2].is_valid()) for part in parts]
-                dim = length(parts[2], parts[1], dim, wanted["max_columns"])
+                dim = vector_length(parts[2], parts[1], dim, wanted["max_columns"])
             held = [part.cast(kind, safe=False) for part, kind in zip(parts[2:], numbers, strict=True)]
             go_on(now := sum(part.nbytes for part in held))
             size += now
@@ -46,7 +46,7 @@ def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any]
 
 
 def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
-    """The column of lists of numbers, by name or the only one, and True; else all columns of numbers with a point."""
+    """Return the column of lists of numbers, by name or the only one, and True; else all float columns and False."""
     import pyarrow.types as types
 
     lists, floats = [], []
@@ -59,7 +59,7 @@ def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
             floats.append(field.name)
     named = [name for name in lists if name.strip().lower() in NAMES] or lists
     if len(named) > 1 or not (named or floats):
-        which = ", ".join(name[:LONGEST] for name in named[:SHOWN])
+        which = ", ".join(name[:MAX_SHOWN] for name in named[:MAX_COLUMNS_SHOWN])
         todo = (
             "It needs ids, and one column of lists named vector, or a column of numbers with a point for each number."
         )
@@ -67,8 +67,8 @@ def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
     return named or floats, bool(named)
 
 
-def length(lists: Any, rows: Any, dim: int, longest: int) -> int:
-    """How many numbers each vector has, `dim` if that is known; an error names the row that differs."""
+def vector_length(lists: Any, rows: Any, dim: int, longest: int) -> int:
+    """Return the length of the vectors, `dim` if that is known; an error names the row that differs."""
     lists.validate(full=True)
     lengths = lists.value_lengths().to_pylist()
     dim = dim or next(iter(lengths), 0)
@@ -82,4 +82,4 @@ def length(lists: Any, rows: Any, dim: int, longest: int) -> int:
 
 
 def main() -> None:
-    begin(vectors)
+    run_task(write_vectors)

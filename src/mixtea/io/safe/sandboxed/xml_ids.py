@@ -1,7 +1,7 @@
-"""Let a parser of RDF/XML pass over values of rdf:ID that are not names in XML, and give them back afterwards.
+"""Hide values of rdf:ID that are not XML names from a parser of RDF/XML, and restore them afterwards.
 
-A character that such a name cannot have is written as one from a part of Unicode that nobody uses, and is what it was
-again in the statements: `rdf:ID="a:b"` becomes the IRI that ends with `#a:b`. What no IRI can have is percent-encoded.
+A character that such a name cannot have is replaced by an unassigned one, and restored in the statements:
+`rdf:ID="a:b"` becomes the IRI that ends with `#a:b`. What no IRI can have is percent-encoded.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ NOT_IN_IRIS = re.compile(r'[\x00-\x20"#<>\\^`{|}\x7f-\x9f\ue000-\uf8ff\ufdd0-\uf
 HIDDEN = 0xE1000  # in front of the number of a character that is hidden; nothing up to 0xEEFFF is assigned
 HIDDEN_BYTES = re.compile(rb"\xf3[\xa1-\xae][\x80-\xbf]{2}")
 ESCAPES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
-LONGEST = 100  # characters of an id that are told
+MAX_SHOWN = 100  # characters of an id shown
 
 
-class Ids:
-    """Counts ids that are no names or come again, each with the line and value of the first, and hides them."""
+class IdHider:
+    """A filter that hides invalid ids, and counts invalid and repeated ones with the first of each."""
 
     def __init__(self) -> None:
         self.names, self.seen = set[str](), set[str]()  # what rdf:ID is called here; its values
@@ -41,24 +41,24 @@ class Ids:
         for name, value in pairs:
             if name in self.names:
                 if not NAME.fullmatch(value):
-                    self.found.setdefault("invalid", [0, line, value[:LONGEST]])[0] += 1
+                    self.found.setdefault("invalid", [0, line, value[:MAX_SHOWN]])[0] += 1
                 if value in self.seen:
-                    self.found.setdefault("repeated", [0, line, value[:LONGEST]])[0] += 1
+                    self.found.setdefault("repeated", [0, line, value[:MAX_SHOWN]])[0] += 1
                 self.seen.add(value)
 
     def hidden(self, block: bytes) -> bytes:
-        """The block that comes next, an empty one at the end, as far as its tags are whole."""
+        """Return the next block with hidden ids as far as its tags are whole; an empty block ends the file."""
         data = self.rest + block
         cut = data.rfind(b">") + 1 if block else len(data)
         self.rest = data[cut:]
         return TAG.sub(lambda tag: ID.sub(self._hide, tag[0]) if b":ID" in tag[0] else tag[0], data[:cut])
 
     def _hide(self, found: re.Match[bytes]) -> bytes:
-        return hide(found) if found[2].decode("utf-8", "replace") in self.names else found[0]
+        return hide_id(found) if found[2].decode("utf-8", "replace") in self.names else found[0]
 
 
-def hide(found: re.Match[bytes]) -> bytes:
-    """The attribute with a value that is a name."""
+def hide_id(found: re.Match[bytes]) -> bytes:
+    """Return the attribute with a value that is a name."""
     value = (found[4] or found[5] or b"").decode("utf-8", "replace")
     for written, meant in ESCAPES:
         value = value.replace(written, meant)
@@ -69,8 +69,8 @@ def hide(found: re.Match[bytes]) -> bytes:
     return b'%b%b%b"%b"' % (*found.group(1, 2, 3), value.encode())
 
 
-def shown(statements: bytes) -> bytes:
-    """The statements with what was hidden, but for what could end an IRI or a text."""
+def reveal(statements: bytes) -> bytes:
+    """Restore what was hidden, except what could end an IRI or a text."""
     return HIDDEN_BYTES.sub(_show, statements)
 
 
