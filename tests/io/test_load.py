@@ -11,6 +11,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 
 from mixtea import DataError, Task, load_graph, load_task
 from mixtea.graph.task import MULTI_TARGET_SHARE
+from mixtea.io import head
 from mixtea.io.filter import GraphFilter
 from mixtea.io.safe.limits import Limits
 from mixtea.io.summary import summary
@@ -330,3 +331,14 @@ def test_a_graph_that_was_loaded_is_the_same_as_its_file(tmp_path):
 def test_what_cannot_be_done_with_a_graph_that_was_loaded(call, message):
     with pytest.raises(DataError, match=message):
         call(load_graph([("Rome", "in", "Italy"), ("Paris", "in", "France")]))
+
+
+def test_the_beginning_of_each_file_is_read_once_per_task(tmp_path, monkeypatch):
+    """However many ask for its format, encoding, separator and columns; and anew for the next task."""
+    read, real = [], head._read_head
+    monkeypatch.setattr(head, "_read_head", lambda path: read.append(path.name) or real(path))
+    own(tmp_path)
+    assert sorted(read) == ["links", "source", "target"]
+    write(tmp_path, {"source": SOURCE.replace("\t", "|")})
+    assert load_task(**{name: tmp_path / name for name in ("source", "target", "links")}).source.n_triples
+    assert sorted(read[3:]) == ["links", "source", "target"]

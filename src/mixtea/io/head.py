@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +15,7 @@ from mixtea.io.safe.open import open_input
 
 HEAD_BYTES = 1 << 16  # bytes
 MAX_HEAD_LINES = 50
+_heads: ContextVar[dict[tuple[Path, int, int, int], Head] | None] = ContextVar("mixtea_heads", default=None)
 
 
 @dataclass(frozen=True)
@@ -39,8 +43,38 @@ class Head:
         return [line for _, line in self.numbered if not line.lstrip().startswith("#")]
 
 
+@contextmanager
+def remembered_heads() -> Iterator[None]:
+    """Read the beginning of each file once while the block runs, unless the file changes."""
+    token = _heads.set({}) if _heads.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _heads.reset(token)
+
+
 def head_of(path: Path) -> Head:
     """Read the beginning of a file; an UnreadableError if it cannot be opened."""
+    if (heads := _heads.get()) is None:
+        return _read_head(path)
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # of a path that cannot be
+        return _read_head(path)
+    key = (path, status.st_ino, status.st_size, status.st_mtime_ns)
+    if key not in heads:
+        heads[key] = _read_head(path)
+    return heads[key]
+
+
+def text_encoding(path: Path) -> str:
+    """Return the encoding of a text file, all of which is looked at."""
+    head = head_of(path)
+    return head.encoding if head.whole else encoding_of(path)
+
+
+def _read_head(path: Path) -> Head:
     with open_input(path, utf_16=True) as file:
         data = file.read(HEAD_BYTES + 1)
     encoding = encoding_of_start(data)

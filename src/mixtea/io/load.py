@@ -20,6 +20,7 @@ from mixtea.io.columns.hints import column_hints
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.head import remembered_heads
 from mixtea.io.links.embedded import extract_links
 from mixtea.io.links.equal_ids import links_by_ids, shared_id_warnings
 from mixtea.io.links.read import (
@@ -199,7 +200,7 @@ def load_task(
             raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
         if separator is not None:
             raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
-        with use_limits(limits):
+        with use_limits(limits), remembered_heads():
             return _with_vectors(_load_folder(as_path(folder, "folder"), fold, options), on_texts, *vectors)
     if not options.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
@@ -213,7 +214,7 @@ def load_task(
         options = replace(options, links_from="names")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    with use_limits(limits), use_separator(separator):
+    with use_limits(limits), use_separator(separator), remembered_heads():
         read = _load_own(sides, files, options, AppliedFilter(graph_filter))
         return _with_vectors(read, on_texts, *vectors)
 

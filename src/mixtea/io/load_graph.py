@@ -21,6 +21,7 @@ from mixtea.io.columns.rows import RowTable, convert_tables
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.registry import read_graph_data
 from mixtea.io.formats.tsv import read_table
+from mixtea.io.head import remembered_heads
 from mixtea.io.memory.dispatch import GRAPH, InMemory, Input, parse_inputs
 from mixtea.io.name_files import NameFiles
 from mixtea.io.named_parts import with_queries
@@ -90,7 +91,7 @@ def load_graph(
     files = with_queries(parse_inputs(source, "source"), as_texts(query, "query"), "source")
     if not files:
         raise DataError("load_graph needs a graph: a file, a data frame, rows, or several of these.")
-    with use_limits(limits), use_separator(separator):
+    with use_limits(limits), use_separator(separator), remembered_heads():
         problems, applied = Problems(current_limits().max_problems, strict=strict), AppliedFilter(graph_filter)
         graph = read_graph(files, problems, graph_filter=applied, hints=options.columns.of_side("source"))
         languages = applied.filter.languages

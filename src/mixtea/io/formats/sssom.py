@@ -27,7 +27,8 @@ from mixtea.io.formats.link_tables import (
 )
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
-from mixtea.io.safe.encoding import encoding_notes, encoding_of
+from mixtea.io.head import text_encoding
+from mixtea.io.safe.encoding import encoding_notes
 from mixtea.io.safe.problems import UnreadableError
 
 REQUIRED = ("subject_id", "predicate_id", "object_id")
@@ -52,7 +53,7 @@ class CurieMapError(ValueError):
 
 def read_sssom(path: Path, problems: Problems) -> LinkTable:
     """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
-    encoding = encoding_of(path)
+    encoding = text_encoding(path)
     comments, table = _split_comments(text_lines(path, problems, encoding))
     try:
         own = curie_map(comments)

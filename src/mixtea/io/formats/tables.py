@@ -17,8 +17,8 @@ from mixtea.io.formats.fast_tables import FastTable, read_fast
 from mixtea.io.formats.headers import Headers
 from mixtea.io.formats.tsv import Table, drop_empty_labels, object_array, read_rows, text_lines
 from mixtea.io.formats.typed_tables import TYPED_FORMATS, read_typed_columns
-from mixtea.io.head import head_of
-from mixtea.io.safe.encoding import encoding_notes, encoding_of
+from mixtea.io.head import head_of, text_encoding
+from mixtea.io.safe.encoding import encoding_notes
 from mixtea.io.safe.limits import MIB, current_limits
 from mixtea.io.safe.problems import limit_exceeded
 from mixtea.io.separators import check_separator, separator_name, separator_note
@@ -71,7 +71,7 @@ def _read_fast(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[
 
 
 def _read_carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
-    encoding = encoding_of(path)
+    encoding = text_encoding(path)
     table = (_read_tsv if _has_no_quotes(kind, layout) else _read_csv)(path, layout, problems, encoding)
     return replace(table, notes=_notes(kind, layout, encoding))
 
