@@ -85,7 +85,7 @@ def test_a_run_remembers_compared_columns_and_tables_kept_apart(tmp_path):
     "change, message",
     [
         (lambda words: words["compared"][0].pop(), "list of four"),
-        (lambda words: words["compared"][0].__setitem__(2, 1), "two words, a number and a truth value"),
+        (lambda words: words["compared"][0].__setitem__(2, 1), "two texts, a number and a truth value"),
         (lambda words: words["compared"][0].__setitem__(2, -1.0), "out of range"),
     ],
 )
