@@ -27,8 +27,8 @@ CROSSING = re.compile(r"\.numpy\(\)|\bfrom_numpy\(|\bas_tensor\(")
 ENDS = (("source", "target"), ("sources", "targets"))
 N_ENTITIES = 40
 COUNTED = {  # what a call of a function of this name, in a file that contains the second word, counts as
-    "voters built": ("voters_of", ""),
-    "calibrations fitted": ("__init__", "calibration"),
+    "voters built": ("bind_voters", ""),
+    "calibrations fitted": ("__init__", "calibrator"),
     "settings checked": ("check_all", ""),
 }
 
