@@ -6,13 +6,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from conftest import write
+from processes import run as run_process
 
 from mixtea import load_task, train
 from mixtea.runs.history import earlier_runs
@@ -51,12 +51,12 @@ def test_the_line_for_cron(home):
     (write(home, {"mixtea": program, "nightly.sh": block("bash", "fit --update")}) / "mixtea").chmod(0o755)
     paths = [str(Path(__file__).parent.parent / "src"), os.environ.get("PYTHONPATH", "")]
     env = os.environ | {"PATH": f"{home}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(paths)}
-    assert subprocess.run(["sh", "-c", command], env=env, check=False).returncode == 0
+    assert run_process(["sh", "-c", command], env=env).returncode == 0
     assert "stay as they were" in (home / "nightly.log").read_text()
     run = home / "runs" / "nightly"
     assert len(earlier_runs(run)) == 1
     write(home, {"theirs.csv": 'id,label\n"t1'})
-    assert subprocess.run(["sh", "-c", command], env=env, check=False).returncode == 2
+    assert run_process(["sh", "-c", command], env=env).returncode == 2
     assert len(earlier_runs(run)) == 1 and "error: theirs.csv: 1 problem" in (home / "nightly.log").read_text()
 
 

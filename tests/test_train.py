@@ -190,7 +190,7 @@ def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report(tiny
     rows = [(entity, "brand", "Acme") for entity in range(5)]
     named = replace(said_graph([""] * 5, rows), name_predicates=("brand",))
     told.task_ = replace(tiny, target=named)
-    doubt = "names: target by 'brand' (100% filled, 20% distinct): if another column names the rows, say which"
+    doubt = "names: target by 'brand' (100% filled, 20% distinct): if another column has the names, give it"
     assert warnings_at_end(told, unlinked)[:2] == [NO_LINKS_WARNING, f"{doubt} (--name-column)"]
     told.task_ = tiny
     told.misleading_ = names | {"attributes": 0.4, "descriptions": 0.3}

@@ -147,7 +147,7 @@ def test_an_interrupted_one_is_begun_anew_only_on_request(folder, tmp_path, mixt
 def test_a_death_after_the_run_is_written_loses_nothing(folder, tmp_path, mixtea, monkeypatch, death):
     """The run is there, and so is, in whole or in part, what the training kept."""
     call = ("fit", folder, *SHORT, "--checkpoint-every", "0", "--out", tmp_path / "run")
-    real = UnfinishedRun.forget
+    real = UnfinishedRun.remove
 
     def dies(self):
         if (tmp_path / "run" / "run.json").exists():

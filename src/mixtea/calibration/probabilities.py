@@ -264,7 +264,7 @@ def _bounded_logit(probability: np.ndarray) -> np.ndarray:
 def cap_sums(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> np.ndarray:
     """Lower probabilities so that those of a line add up to at most its total; its greatest is lowered last.
 
-    >>> kept_below(np.array([0, 0, 0, 1]), np.array([0.6, 0.4, 0.4, 0.9]), np.array([1.0, 0.5])).tolist()
+    >>> cap_sums(np.array([0, 0, 0, 1]), np.array([0.6, 0.4, 0.4, 0.9]), np.array([1.0, 0.5])).tolist()
     [0.6, 0.2, 0.2, 0.5]
     """
     n = len(total)
@@ -288,7 +288,7 @@ def match_greedily(
     No pair that is left out is likelier than both the pairs that its ends are in.
 
     >>> source, target = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> matched_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
+    >>> match_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
     [True, False, False, True]
     """
     rank = np.empty(len(source), dtype=np.int64)

@@ -36,7 +36,7 @@ def _mean(found: np.ndarray) -> float:
 def voters_text(row: str) -> str:
     """Name the voters of a row of the table, in words.
 
-    >>> deciders("all"), deciders("names")
+    >>> voters_text("all"), voters_text("names")
     ('all voters', 'names alone')
     """
     return "all voters" if row == ALL else f"{row} alone"

@@ -16,9 +16,9 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|\w+")
 def mark_differences(left: str, right: str) -> tuple[Marked, Marked]:
     """Split both texts into parts, marked where the other has something else; unlike ones as wholes.
 
-    >>> marked("Sony TV 42", "sony 40 TV")
+    >>> mark_differences("Sony TV 42", "sony 40 TV")
     ([('Sony TV ', False), ('42', True)], [('sony ', False), ('40', True), (' TV', False)])
-    >>> marked("Rome", "Roma")
+    >>> mark_differences("Rome", "Roma")
     ([('Rom', False), ('e', True)], [('Rom', False), ('a', True)])
     """
     ours, theirs = ({_plain(word) for word in _WORD.findall(text)} for text in (left, right))
@@ -30,7 +30,7 @@ def mark_differences(left: str, right: str) -> tuple[Marked, Marked]:
 def truncate(parts: Marked, longest: int) -> Marked:
     """Truncate a marked text, with … where something is left out.
 
-    >>> cut([("Rom", False), ("ania", True)], 5), cut([("Rome", False)], 5)
+    >>> truncate([("Rom", False), ("ania", True)], 5), truncate([("Rome", False)], 5)
     ([('Rom', False), ('an…', True)], [('Rome', False)])
     """
     found: Marked = []
