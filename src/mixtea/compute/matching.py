@@ -117,7 +117,7 @@ def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
 
 def shift_for_total(
     source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
-    counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.02,
+    counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.002,
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, at least.
 

@@ -14,7 +14,7 @@ from mixtea.config import Config
 from mixtea.council.council import OnRound
 from mixtea.errors import DivergedError, RunError, TrainingError
 from mixtea.graph.task import Task
-from mixtea.training.outcome import Trained
+from mixtea.training.early_stopping import Trained
 from mixtea.training.resume import restore_training
 from mixtea.training.trainer import Observer, OnAnswer, OnEpoch, Trainer
 from mixtea.training.warm_start import WarmStart

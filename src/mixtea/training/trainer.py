@@ -27,9 +27,9 @@ from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.training import schedule
 from mixtea.training.alignment_loss import alignment_loss
+from mixtea.training.early_stopping import EarlyStopping, Record, Trained, count_votes
 from mixtea.training.fuse import fuse, rectify
 from mixtea.training.negatives import Negatives
-from mixtea.training.outcome import EarlyStopping, Record, Trained, count_votes
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.self_training import strategy_of

@@ -8,7 +8,7 @@ from conftest import SMALL_BEST
 
 from mixtea import Config, ConfigError, MixTEA
 from mixtea.config import STRUCTURE_VOTERS
-from mixtea.training.outcome import EarlyStopping
+from mixtea.training.early_stopping import EarlyStopping
 from mixtea.training.trainer import share_changed
 
 BEST = SMALL_BEST | dict(preset="best", voters=STRUCTURE_VOTERS)

@@ -1,4 +1,4 @@
-"""Outcome of a training: its validations while it runs, and its result."""
+"""Validations while a training runs, when they end it, and its result."""
 
 from __future__ import annotations
 
