@@ -88,7 +88,7 @@ class Trace:
         sys.addaudithook(self._on_event)
 
     def _on_event(self, event: str, args: tuple[Any, ...]) -> None:
-        if self.is_on and event == "open" and str(args[0]).startswith(self.inputs):
+        if self.is_on and event == "open" and args[1] is not None and str(args[0]).startswith(self.inputs):
             self.opened += 1
 
     def _room(self, file: str) -> str:
