@@ -111,8 +111,7 @@ class Trace:
 
 def by_running(package: Path) -> dict[str, Any]:
     sys.path.insert(0, str(package.parent))
-    from mixtea import load_task  # the package that is counted
-    from mixtea.pipeline import train
+    from mixtea import load_task, train  # the package that is counted
 
     assert Path(sys.modules["mixtea"].__file__ or "").parent == package
     with tempfile.TemporaryDirectory() as folder:
