@@ -326,6 +326,8 @@ def test_a_graph_that_was_loaded_is_the_same_as_its_file(tmp_path):
         (lambda graph: load_task(source=graph, target=graph, columns={"in": "ignore"}), "read already"),
         (lambda graph: load_task(source=graph, target=graph, links=graph), "links are pairs of ids, not a graph"),
         (lambda graph: load_graph("no/such.tsv"), "no such file"),
+        (lambda graph: load_graph("a.tsv", graph_filter="in"), "graph_filter is an object of type str"),
+        (lambda graph: load_graph("a.tsv", limits=5), "limits is an object of type int"),
     ],
 )
 def test_what_cannot_be_done_with_a_graph_that_was_loaded(call, message):

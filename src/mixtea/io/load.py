@@ -41,7 +41,7 @@ from mixtea.io.name_files import NameFiles
 from mixtea.io.named_parts import plain_name, with_queries
 from mixtea.io.naming import NameColumns
 from mixtea.io.openea import existing_path, find_split, read_folder_graphs
-from mixtea.io.options import LoadOptions, TextOrTexts, as_texts
+from mixtea.io.options import LoadOptions, TextOrTexts, as_texts, check_option_types
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.separators import use_separator
@@ -164,10 +164,7 @@ def load_task(
     >>> load_task(source=source, target=[("Roma", "sta in", "Italia")], links={"Rome": "Roma"}).train.tolist()
     [[0, 0]]
     """
-    for name, value, kind in (("graph_filter", graph_filter, GraphFilter), ("limits", limits, Limits)):
-        if value is not None and not isinstance(value, kind):
-            made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
-            raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
+    check_option_types(graph_filter, limits)
     wanted = {"vectors_source": vectors_source, "vectors_target": vectors_target, "text_model": text_model}
     vectors = [None if path is None else as_path(path, name) for name, path in wanted.items()]
     vectors[-1] = None if vectors[-1] is None else model_folder(vectors[-1])

@@ -26,7 +26,7 @@ from mixtea.io.memory.dispatch import GRAPH, InMemory, Input, parse_inputs
 from mixtea.io.name_files import NameFiles
 from mixtea.io.named_parts import with_queries
 from mixtea.io.naming import NameColumns
-from mixtea.io.options import LoadOptions, as_texts
+from mixtea.io.options import LoadOptions, as_texts, check_option_types
 from mixtea.io.paths import PathOrStr, Paths, as_paths
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.safe.problems import collect_unreadable
@@ -84,6 +84,7 @@ def load_graph(
     >>> len(task.train) + len(task.valid)
     4
     """
+    check_option_types(graph_filter, limits)
     options = LoadOptions(
         strict, 1, NameFiles(source=as_paths(names, "names")), attributes, "names",
         NameColumns(source=as_texts(name_column, "name_column")), column_hints(columns),

@@ -12,8 +12,10 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import DEFAULT_LANGUAGES
 from mixtea.graph.terms import type_rows
 from mixtea.io.columns.hints import ColumnHints
+from mixtea.io.filter import GraphFilter
 from mixtea.io.name_files import NameFiles
 from mixtea.io.naming import NameColumns
+from mixtea.io.safe.limits import Limits
 
 TextOrTexts = str | Sequence[str] | None
 LINKS_FROM = ("given", "names", "ids")
@@ -63,6 +65,14 @@ def _columns(graph: Graph) -> list[str]:
     """Return the columns of the tables that a graph was read from, and the predicates of its values."""
     columns = [column.name for file in graph.files for column in file.columns]
     return [*columns, *graph.attributes.predicate.texts()]
+
+
+def check_option_types(graph_filter: object, limits: object) -> None:
+    """Raise a DataError that says how to make a filter or limits, where another object is given."""
+    for name, value, kind in (("graph_filter", graph_filter, GraphFilter), ("limits", limits, Limits)):
+        if value is not None and not isinstance(value, kind):
+            made = f"from mixtea import {kind.__name__}; {name}={kind.__name__}(...)"
+            raise DataError(f"{name} is an object of type {type(value).__name__}. Make one: {made}.")
 
 
 def as_texts(value: TextOrTexts, name: str) -> tuple[str, ...]:
