@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea import MixTEA, Task
-from mixtea.calibration.probabilities import MIN_SEVERAL_SHARE, PairProbabilities, cap_sums, match_greedily
+from mixtea.calibration.probabilities import MIN_SEVERAL_SHARE, PairProbabilities, cap_sums
+from mixtea.compute.matching import match_greedily
 from mixtea.decide.mapping import FURTHER_TARGET
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import SMALL_BEST
 from deciding import answers, ranked, seven_entities
@@ -102,3 +103,23 @@ def test_a_validation_link_is_no_reason_for_a_further_target():
     assert mapping.loc[mapping["decision"] == FURTHER_TARGET, ["source", "target"]].to_numpy().tolist() == [
         ["s1", "t4"]
     ]
+
+
+def test_without_links_further_targets_are_found_where_second_best_pairs_stand_out():
+    """Every name is on the other side twice, once with a word more; or once, beside names of others."""
+    rng = np.random.default_rng(1)
+    names = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 9)) for _ in range(120)]
+    ours = pd.DataFrame({"id": [f"s{i}" for i in range(60)], "name": names[:60]})
+    atoms = [(f"a{i}", f"{name} atom") for i, name in enumerate(names[:60])]
+    others = [(f"o{i}", name) for i, name in enumerate(names[60:])]
+    right = {(f"s{i}", f"t{i}") for i in range(60)}
+    found = {}
+    for what, more in (("atoms", atoms), ("others", others)):
+        same = [(f"t{i}", name) for i, name in enumerate(names[:60])]
+        theirs = pd.DataFrame([*same, *more], columns=["id", "name"])
+        aligner = MixTEA(seed=1).fit(load_task(source=ours, target=theirs, links_from="names"))
+        assert set(map(tuple, aligner.map().pairs()[["source", "target"]].to_numpy())) == right
+        mapped = aligner.map(multiple_targets=True).pairs()
+        found[what] = set(map(tuple, mapped[["source", "target"]].to_numpy()))
+    assert len(found["atoms"] & {(f"s{i}", f"a{i}") for i in range(60)}) > 50 and right <= found["atoms"]
+    assert found["others"] == right

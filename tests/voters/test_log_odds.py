@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from mixtea.compute.matching import matching
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, best_rival
 from mixtea.voters.link_weights import TYPICAL_WRONG_SHARE, choices, fitted_weights, link_loss, robust_weights
-from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds, learn_weights
+from mixtea.voters.log_odds import (
+    LearnedWeights,
+    bounded_log_odds,
+    learn_weights,
+    log_odds_of_several,
+    match_probability,
+)
 from mixtea.voters.names.opinions import NameOpinions
 from mixtea.voters.number_matched import (
     CLEAR_MARGIN,
@@ -236,6 +242,27 @@ def test_neither_similarity_nor_its_absence_is_certain():
     assert judged.log_odds == pytest.approx(np.log(q / (1 - q))) and 3 < judged.log_odds[0] < 4
     sure, free = judged.of_others(np.array([0, 2]), np.array([3, 3]))
     assert free == pytest.approx(np.log(1 / 4)) and sure == pytest.approx(np.log(TYPICAL_WRONG_SHARE / 4), abs=0.01)
+
+
+@given(st.lists(st.floats(-4, 12), min_size=1, max_size=5), st.floats(-4, 6))
+def test_targets_of_a_source_with_several_are_judged_as_if_each_were_alone(odds, other):
+    """Source 0 has all pairs but the last, which source 1 has with a target of its own; of many targets."""
+    m, source = 100_000, np.array([0] * len(odds) + [1])
+    known = CandidatePairs(
+        source, np.arange(len(source)), np.ones(len(source)), np.ones((len(source), 1)), (2, m), (2, m)
+    )
+    bounded = bounded_log_odds(known, np.array([*odds, other]), NO_LINKS)
+    apart = log_odds_of_several(source, bounded.log_odds, bounded.wrong, (2, m))
+    found = match_probability(apart, bounded.wrong, m)
+    assert found == pytest.approx(1 / (1 + np.exp(-np.array([*odds, other]))), abs=2e-3)
+    assert (apart >= bounded.log_odds - 1e-6).all()
+
+
+def test_pairs_without_an_opinion_stay_without_one():
+    assert np.isnan(log_odds_of_several(np.array([0, 0]), np.array([np.nan, 2.0]), 0.05, (1, 9))).tolist() == [
+        True,
+        False,
+    ]
 
 
 def test_links_without_a_similar_name_do_not_make_similar_names_doubtful():

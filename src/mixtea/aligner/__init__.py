@@ -201,7 +201,8 @@ class MixTEA(Scoring):
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
-            self._last = stored_opinions(trained.opinions, trained.entities, trained.holdout)
+            wrong = {name: view.wrong for name, view in trained.views.items()}
+            self._last = stored_opinions(trained.opinions, trained.entities, trained.holdout, wrong)
         self._views, self._learned_text, self._matcher = trained.views, None, None
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)

@@ -61,6 +61,7 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
         "misleading_links": aligner.misleading_links_,
         "links_are_random": aligner.answers_.decided.links_are_random,
         "voter_weights": aligner._last.weights if aligner._last is not None else {},
+        "voter_wrong_shares": dict(aligner._last.wrong) if aligner._last is not None else {},
         "voter_packages": aligner._packages,
         "versions": versions(),
     } | {name: value for name, value in _origin(aligner).items() if value}
@@ -88,7 +89,8 @@ def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None)
     aligner.task_, aligner._student, aligner._vectors = run.task, student, None
     if not torch.isfinite(aligner.vectors_).all():
         raise RunError(f"{folder / 'weights.safetensors'}: damaged (it leads to vectors without end).")
-    aligner._last = _opinions(run.opinions, run.about["voter_weights"])
+    about = run.about
+    aligner._last = _opinions(run.opinions, about["voter_weights"], about.get("voter_wrong_shares", {}))
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
     aligner.config_ = run.config
     aligner._matched_since = run.about.get("matched_since_training", 0)
@@ -110,12 +112,14 @@ def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
     return {"source": last.source, "target": last.target} | scores
 
 
-def _opinions(arrays: Table[str, np.ndarray], weights: Table[str, float]) -> StoredOpinions | None:
+def _opinions(
+    arrays: Table[str, np.ndarray], weights: Table[str, float], wrong: Table[str, float]
+) -> StoredOpinions | None:  # fmt: skip
     """Convert checked arrays of a run folder to opinions."""
     if not arrays:
         return None
     scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights))
+    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights), dict(wrong))
 
 
 def versions() -> dict[str, str]:

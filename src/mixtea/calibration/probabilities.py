@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,8 @@ class PairProbabilities:
     def _mixed(self, *, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
         """Mix the probabilities learned from links with the unsupervised ones of text and structure."""
         evidence = self.decoded.evidence
-        text = None if evidence is None else evidence.probability(multiple_targets=multiple_targets)
+        gain = self.decoded.gain_of_several if multiple_targets else None
+        text = None if evidence is None else evidence.probability(gain)
         if self.decoded.unsupervised:
             assert text is not None
             probability, counterpart = text, self._sum_by_source(text)
@@ -199,6 +201,8 @@ class PairProbabilities:
         Where a source may have `multiple_targets` targets, only the other candidates of the target are rivals.
         """
         judged = self._judged
+        if multiple_targets:
+            judged = replace(judged, text_score=judged.text_score + self.decoded.gain_of_several)
         row = (judged.column_margin if multiple_targets else judged.row_margin)[places]
         n, m = (graph.triple_counts() for graph in (self.task.source, self.task.target))
         counts = (n[self.source[places]], m[self.target[places]])
@@ -277,31 +281,3 @@ def cap_sums(line: np.ndarray, probability: np.ndarray, total: np.ndarray) -> np
     room = np.maximum(total - np.minimum(greatest, total), 0.0)
     factor = np.minimum(1.0, room / np.maximum(others, 1e-300))
     return np.where(is_first, np.minimum(probability, total[line]), probability * factor[line])
-
-
-def match_greedily(
-    source: np.ndarray, target: np.ndarray, probability: np.ndarray, shape: tuple[int, int]
-) -> np.ndarray:
-    """Return bool [p]: the pairs of a one-to-one mapping that takes the likeliest pair again and again; the first of
-    equals.
-
-    No pair that is left out is likelier than both the pairs that its ends are in.
-
-    >>> source, target = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> match_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
-    [True, False, False, True]
-    """
-    rank = np.empty(len(source), dtype=np.int64)
-    rank[np.argsort(-probability, kind="stable")] = np.arange(len(source))
-    chosen = np.zeros(len(source), dtype=bool)
-    left = np.flatnonzero(probability > 0)
-    while len(left):  # in each round all pairs that are the likeliest of both their ends
-        best = [np.full(n, len(source)) for n in shape]
-        for at, line in zip(best, (source, target), strict=True):
-            np.minimum.at(at, line[left], rank[left])
-        taken = left[(best[0][source[left]] == rank[left]) & (best[1][target[left]] == rank[left])]
-        chosen[taken] = True
-        ends = [np.zeros(n, dtype=bool) for n in shape]
-        ends[0][source[taken]] = ends[1][target[taken]] = True
-        left = left[~(ends[0][source[left]] | ends[1][target[left]])]
-    return chosen

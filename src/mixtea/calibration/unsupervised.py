@@ -18,15 +18,18 @@ from scipy.special import logit
 
 from mixtea.calibration.calibrator import sigmoid
 from mixtea.calibration.structure_evidence import SURE_PROBABILITY, StructureEvidence
-from mixtea.compute.matching import matching, shift_for_total
+from mixtea.compute.matching import match_greedily, matching, shift_for_total
 from mixtea.config import Config
 from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term
 from mixtea.voters.base import Voter, is_independent
+from mixtea.voters.number_matched import share_matched
 from mixtea.voters.open_entities import OpenEntities
 from mixtea.voters.student import VECTORS_GROUP
 
+MATCHED_PROBABILITY = 0.5  # of a pair beside which further targets are looked for
+FURTHER_SHIFTS = (-8.0, 8.0)  # how much more or less likely further targets can become
 NO_EVIDENCE_WEIGHT = 0.3  # of pairs without evidence in the number that is matched
 
 
@@ -81,14 +84,41 @@ class PairEvidence:
     shape: tuple[int, int]
     possible: np.ndarray
 
-    def probability(self, *, multiple_targets: bool = False) -> np.ndarray:
-        """Compute how likely each pair is a match, if a source has one target at most, or `multiple_targets`."""
+    def probability(self, gain_of_several: np.ndarray | None = None) -> np.ndarray:
+        """Compute how likely each pair is a match, if a source has one target at most.
+
+        With `gain_of_several` [p], which is added to the log-odds, a source has any number of targets.
+        """
         ends = self.source[self.possible], self.target[self.possible]
-        every = np.ones(self.shape[0], dtype=bool)
-        found = matching(*ends, self._log_odds, self.shape, several=every if multiple_targets else None)
+        found = matching(*ends, self._log_odds, self.shape).probability
+        if gain_of_several is not None:
+            odds = self._log_odds + gain_of_several[self.possible]
+            odds += self._shift_of_further(found, odds)
+            found = matching(*ends, odds, self.shape, several=np.ones(self.shape[0], dtype=bool)).probability
         probability = np.zeros(len(self.possible))
-        probability[self.possible] = found.probability
+        probability[self.possible] = found
         return probability
+
+    def _shift_of_further(self, probability: np.ndarray, odds: np.ndarray) -> np.ndarray:
+        """Return per possible pair what makes as many further targets likely as stand out from those by chance.
+
+        They are looked for beside the best pairs, by their `probability` with one target each: as many sources have one
+        as `share_matched` finds among the pairs that are left.
+        """
+        source, target = self.source[self.possible], self.target[self.possible]
+        best = match_greedily(source, target, probability, self.shape) & (probability >= MATCHED_PROBABILITY)
+        taken = [np.zeros(n, dtype=bool) for n in self.shape]
+        taken[0][source[best]] = taken[1][target[best]] = True
+        further = np.flatnonzero(taken[0][source] & ~taken[1][target])
+        shift = np.zeros(len(odds))
+        if not len(further):
+            return shift
+        share = share_matched(source[further], odds[further])
+        total = share * len(np.unique(source[further]))
+        if total >= 1:
+            ends = source[further], target[further]
+            shift[further], _ = shift_for_total(*ends, odds[further], self.shape, total, bounds=FURTHER_SHIFTS)
+        return shift
 
     @cached_property
     def _log_odds(self) -> np.ndarray:

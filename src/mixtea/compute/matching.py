@@ -170,3 +170,31 @@ def _next_shift(known: Sequence[tuple[float, float]], low: float, high: float, t
     if not low + tolerance / 4 < wanted < high - tolerance / 4:
         wanted = min(max(wanted, low + tolerance / 2), high - tolerance / 2) if high - low > 1 else middle
     return wanted
+
+
+def match_greedily(
+    source: np.ndarray, target: np.ndarray, probability: np.ndarray, shape: tuple[int, int]
+) -> np.ndarray:
+    """Return bool [p]: the pairs of a one-to-one mapping that takes the likeliest pair again and again; the first of
+    equals.
+
+    No pair that is left out is likelier than both the pairs that its ends are in.
+
+    >>> source, target = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> match_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
+    [True, False, False, True]
+    """
+    rank = np.empty(len(source), dtype=np.int64)
+    rank[np.argsort(-probability, kind="stable")] = np.arange(len(source))
+    chosen = np.zeros(len(source), dtype=bool)
+    left = np.flatnonzero(probability > 0)
+    while len(left):  # in each round all pairs that are the likeliest of both their ends
+        best = [np.full(n, len(source)) for n in shape]
+        for at, line in zip(best, (source, target), strict=True):
+            np.minimum.at(at, line[left], rank[left])
+        taken = left[(best[0][source[left]] == rank[left]) & (best[1][target[left]] == rank[left])]
+        chosen[taken] = True
+        ends = [np.zeros(n, dtype=bool) for n in shape]
+        ends[0][source[taken]] = ends[1][target[taken]] = True
+        left = left[~(ends[0][source[left]] | ends[1][target[left]])]
+    return chosen

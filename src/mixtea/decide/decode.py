@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -32,6 +32,7 @@ from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, Belief, Voter, VotingState, is_independent
+from mixtea.voters.log_odds import log_odds_of_several
 from mixtea.voters.open_entities import EntityPairs, OpenEntities, find_open_entities
 from mixtea.voters.registry import voter_class
 from mixtea.voters.student import VECTORS_GROUP
@@ -45,18 +46,21 @@ class StoredOpinions:
     """The last opinions of the voters beside the student, as arrays that a run folder keeps.
 
     `source`, `target` are entity indices; `scores` maps an opinion to its score of each pair, NaN for none. Pairs with
-    an end that has a training link were scored with that link held out.
+    an end that has a training link were scored with that link held out. `wrong` is the share of matches about which
+    each view of text is wrong.
     """
 
     source: np.ndarray
     target: np.ndarray
     scores: dict[str, np.ndarray]
     weights: dict[str, float]
+    wrong: Mapping[str, float] = field(default_factory=dict)
 
 
 def stored_opinions(
-    opinions: Opinions, entities: OpenEntities, holdout: HoldoutOpinions | None = None
-) -> StoredOpinions:
+    opinions: Opinions, entities: OpenEntities, holdout: HoldoutOpinions | None = None,
+    wrong: Mapping[str, float] | None = None,
+) -> StoredOpinions:  # fmt: skip
     """Return a council's opinions by entity index, without the student's, which follows from its vectors.
 
     Beside those about open entities there are those of held-out training links and of their rivals.
@@ -70,7 +74,8 @@ def stored_opinions(
         scores = {name: np.r_[s, holdout.scores.get(name, no_score).astype(s.dtype)] for name, s in scores.items()}
     order = np.lexsort((target, source))
     others = {name: s[order] for name, s in scores.items()}
-    return StoredOpinions(source[order].astype(np.int32), target[order].astype(np.int32), others, opinions.weights)
+    ends = source[order].astype(np.int32), target[order].astype(np.int32)
+    return StoredOpinions(*ends, others, opinions.weights, wrong or {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,7 @@ class Decoded:
     evidence: PairEvidence | None = (
         None  # of text and structure, whatever links there are; None where no text is compared
     )
+    wrong: Mapping[str, float] = field(default_factory=dict)  # of each view of text, as in StoredOpinions
 
     def places(self, side: int, entities: Tensor) -> Tensor:
         """Return the row on its side of each of these entity indices, -1 for none."""
@@ -97,6 +103,21 @@ class Decoded:
     def ranking(self) -> Tensor:
         opinions = self.opinions
         return decide(opinions.pairs, opinions.total, opinions.belief, self.config.decoder)
+
+    @cached_property
+    def gain_of_several(self) -> np.ndarray:
+        """Return [p]: what views of text add to the log-odds of each pair if the targets of a source are no rivals."""
+        held, temperature = self.opinions, self.config.sinkhorn_temperature
+        source, (n_source, m) = held.pairs.source.cpu().numpy(), held.pairs.shape
+        scores = dict(held.scores)
+        for name in self.wrong.keys() & scores.keys():
+            odds = scores[name].double().cpu().numpy() / temperature - np.log(m)
+            apart = log_odds_of_several(source, odds, self.wrong[name], (n_source, m))
+            scores[name] = torch.from_numpy((apart + np.log(m)) * temperature).to(scores[name])
+        before, after = (independent_log_odds(part, self.voters, held.weights) for part in (held.scores, scores))
+        if before is None or after is None:
+            return np.zeros(len(source))
+        return (after - before).nan_to_num(0.0).double().cpu().numpy() / temperature
 
     @cached_property
     def supporters(self) -> Tensor:
@@ -189,13 +210,14 @@ def decode(
         opinions = _reindexed(units, state, voters, last)
     else:
         opinions = _from_student(units, state, voters)
+    wrong = {} if last is None else last.wrong
     compared = has_no_links(task) and any(is_independent(voter) for voter in voters)
     if not compared and independent_log_odds(opinions.scores, voters) is None:
-        return Decoded(entities, opinions, voters, config)  # no voter compares texts
+        return Decoded(entities, opinions, voters, config, wrong=wrong)  # no voter compares texts
     evidence, alone = collect_evidence(opinions, entities, voters, task, config), has_no_links(task)
     if alone:
         opinions = replace(opinions, belief=torch.from_numpy(evidence.probability()).to(opinions.belief))
-    return Decoded(entities, opinions, voters, config, alone, evidence)
+    return Decoded(entities, opinions, voters, config, alone, evidence, wrong)
 
 
 def _reindexed(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter], last: StoredOpinions) -> Opinions:

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
-from mixtea.calibration.probabilities import PairProbabilities, match_greedily
+from mixtea.calibration.probabilities import PairProbabilities
+from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
 from mixtea.compute.pairs import pairs_of_keys, positions
 from mixtea.config import Config

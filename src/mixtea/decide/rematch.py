@@ -79,7 +79,9 @@ def renumber_run(task: Task, old: Answers, last: StoredOpinions, changed: tuple[
     there = (ends[0] >= 0) & (ends[1] >= 0)
     order = np.flatnonzero(there)[np.lexsort((ends[1][there], ends[0][there]))]
     scores = {name: values[order] for name, values in last.scores.items()}
-    opinions = StoredOpinions(ends[0][order].astype(np.int32), ends[1][order].astype(np.int32), scores, last.weights)
+    opinions = StoredOpinions(
+        ends[0][order].astype(np.int32), ends[1][order].astype(np.int32), scores, last.weights, last.wrong
+    )
     free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     row_of = np.full(task.source.n_entities, -1)
     row_of[free] = np.arange(len(free))

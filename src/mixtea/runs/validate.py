@@ -58,6 +58,7 @@ _RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: r
     "stopped_because": (True, lambda value: type(value) is str),
     "seconds": (True, lambda value: is_number(value) and value >= 0),
     "voter_weights": (True, lambda value: is_weights(value)),
+    "voter_wrong_shares": (False, lambda value: is_weights(value) and all(share < 1 for share in value.values())),
     "voter_packages": (True, is_text_dict),
     "voter_evidence": (False, lambda value: is_text_dict(value) and {*value.values()} <= {*EVIDENCE_KINDS}),
     "epoch_seconds": (True, lambda value: isinstance(value, list) and all(map(is_number, value))),

@@ -22,6 +22,7 @@ CONSTANT_SPREAD = 2.0  # how far links may move the constant
 TYPICAL_MISSING_SHARE = 0.1  # of the matches, typically: not among the candidates at all
 MIN_INFORMATIVE = 1.0  # log-odds against a pair of which nothing is known, below which a comparison tells nothing
 MAX_CERTAIN = 1 - 1e-9
+MIN_UNMATCHED = 1e-6  # probability that a source is in none of its pairs, as far as stored numbers are exact
 
 
 class LearnedWeights(NamedTuple):
@@ -128,6 +129,23 @@ def bounded_log_odds_of_new(
     free = np.minimum(alone[source], unmatched[target] * (1 - probability))
     q = np.clip((1 - wrong) * (probability + free / m) + wrong / m, 0.0, MAX_CERTAIN)
     return BoundedLogOdds(np.log(q / (1 - q)), (alone, unmatched), wrong)
+
+
+def log_odds_of_several(source: np.ndarray, log_odds: np.ndarray, wrong: float, shape: tuple[int, int]) -> np.ndarray:
+    """Compute from the log-odds of `bounded_log_odds` those of sources whose targets are no rivals of each other.
+
+    A marginal p_ij of a matching is w_ij m_j (1 - sum over j' of p_ij'), w_ij m_j the weight of the pair that the other
+    sources leave. Alone the pair has the probability
+
+        w_ij m_j / (1 + w_ij m_j) = p_ij / (p_ij + 1 - sum over j' of p_ij')
+
+    which is bounded by how often the comparison misleads, as p is. NaN stays NaN.
+    """
+    m = max(shape[1], 1)
+    p = match_probability(log_odds, wrong, m)
+    unmatched = np.maximum(1 - np.bincount(source, np.nan_to_num(p), minlength=shape[0]), MIN_UNMATCHED)
+    q = np.clip((1 - wrong) * p / (p + unmatched[source]) + wrong / m, 0.0, MAX_CERTAIN)
+    return np.log(q / (1 - q))
 
 
 def match_probability(log_odds: np.ndarray, wrong: float, m: int) -> np.ndarray:
