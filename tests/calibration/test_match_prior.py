@@ -78,6 +78,19 @@ def test_links_by_which_nobody_sure_had_a_counterpart_are_not_believed():
     assert not found.links_are_random and ((found.probability > 0.5) == has).mean() > 0.8
 
 
+@pytest.mark.parametrize("by_triples", [1.2, 1.8])
+@pytest.mark.parametrize("most", [500, 1200])
+def test_links_of_many_well_connected_sources_do_not_hide_those_with_few_triples(by_triples, most):
+    """Links are of the sources with the most triples; the evidence of the others shows that they match as well."""
+    random = np.random.default_rng(2)
+    triples = np.clip(random.exponential(1.2, 6000) + 0.7, 0.7, 6)
+    has = random.random(6000) < 1 / (1 + np.exp(1.2 - by_triples * (triples - 1.5)))
+    linked = random.choice(np.sort(triples[has])[-most:], 200)
+    found = estimate_match_prior(stands(has, 3), triples, np.ones(6000, dtype=bool), links(linked, 7), 1.0)
+    assert not found.links_are_random and found.probability.mean() == pytest.approx(has.mean(), abs=0.06)
+    assert ((found.probability > 0.5) == has).mean() > 0.95
+
+
 def test_there_are_no_more_counterparts_than_targets():
     """Where all look the same, sizes tell."""
     same, triples, everyone = np.full(3000, 3.0), np.full(3000, 1.5), np.ones(3000, dtype=bool)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mixtea.calibration.structure_evidence import StructureEvidence
+from mixtea.voters.similarity import rank_of
 
 N = 60
 SAME = np.eye(N, dtype=bool)
@@ -18,7 +19,9 @@ def evidence(scores, by_text, text=None):
     parts = (np.asarray(part, dtype=float) for part in (text, by_text))
     scores = np.asarray(scores, dtype=float).reshape(n * n, -1)
     text, by_text = (part.ravel() for part in parts)
-    return StructureEvidence(*np.indices((n, n)).reshape(2, -1), scores, text, by_text, (n, n))
+    source, target = np.indices((n, n)).reshape(2, -1)
+    ranks = rank_of(source, text), rank_of(target, text)
+    return StructureEvidence(source, target, scores, ranks, by_text, (n, n))
 
 
 def sure_of(k):
@@ -76,6 +79,15 @@ def test_structure_confirms_more_of_the_best_pairs_by_text_than_text_expects():
     assert every.trust == none.trust == pytest.approx(0.5) and none.n_confirmed() == 0  # 30 found, 10 in addition
 
 
+def test_what_structure_confirms_is_judged_by_the_least_sure_pairs():
+    """Of 150 pairs 120 are sure; structure finds all of which text is surest, and half of the others."""
+    n = np.arange(150)
+    same = np.eye(150, dtype=bool)
+    by_text = np.where(same, np.where(n < 20, 0.999, np.where(n < 120, 0.95, 0.1))[:, None], 0.001)
+    found = evidence(0.9 * (same & ((n < 20) | (n % 2 == 0))), by_text)
+    assert found.trust and found.n_confirmed() == pytest.approx(found.trust * (30 - 30 * 0.1))  # 15 found of a half
+
+
 def test_structure_that_misses_what_text_is_sure_of_finds_nothing_alone():
     by_text = np.where(SAME & (np.arange(N) < 40), 0.99, 1e-4)
     rng = np.random.default_rng(2)
@@ -94,5 +106,5 @@ def test_twins_are_not_told_apart_by_structure_alone():
 
 def test_nothing_is_judged_without_pairs():
     nobody, nothing = np.empty(0, dtype=np.int64), np.empty(0)
-    none = StructureEvidence(nobody, nobody, np.empty((0, 2)), nothing, nothing, (3, 3))
+    none = StructureEvidence(nobody, nobody, np.empty((0, 2)), (nobody, nobody), nothing, (3, 3))
     assert none.log_odds_of_similar().shape == (0,) and not len(none.matches_by_structure()[0])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, best_rival
+from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature, are_links, best_rival
 from mixtea.voters.link_weights import TYPICAL_WRONG_SHARE, choices, fitted_weights, link_loss, robust_weights
 from mixtea.voters.log_odds import (
     LearnedWeights,
@@ -23,7 +23,6 @@ from mixtea.voters.log_odds import (
 from mixtea.voters.names.opinions import NameOpinions
 from mixtea.voters.number_matched import (
     CLEAR_MARGIN,
-    CLEARLY_SIMILAR,
     MAX_SHARE,
     MIN_SAMPLE,
     _n_clear,
@@ -187,7 +186,7 @@ def test_a_clear_match_is_similar_the_best_of_both_and_well_ahead_on_one_side():
         return _n_clear(candidates(pairs))
 
     assert n_clear({(0, 0): 0.9, (0, 1): 0.5}) == 1
-    assert n_clear({(0, 0): CLEARLY_SIMILAR - 0.01}) == 0  # not similar
+    assert n_clear({(0, 0): CLEAR_SIMILARITY - 0.01}) == 0  # not similar
     assert n_clear({(0, 0): 0.9, (0, 1): 0.95}) == 1  # t1 is nearer
     assert n_clear({(0, 0): 0.9, (0, 1): 0.9}) == 1  # tied for s0, and each the only one of its target: s0 counts once
     close = 0.9 - CLEAR_MARGIN / 2
@@ -195,6 +194,8 @@ def test_a_clear_match_is_similar_the_best_of_both_and_well_ahead_on_one_side():
     assert n_clear({(0, 0): 0.9, (0, 1): close, (1, 0): 0.3}) == 1  # ahead for t0
     assert n_clear({(0, 0): 0.9, (1, 0): 0.9}) == 1  # two of which one at most is a match
     assert n_clear({}) == 0
+    less = candidates({(0, 0): CLEAR_SIMILARITY - 0.1})
+    assert _n_clear(less) == 0 and _n_clear(less._replace(clear_similarity=CLEAR_SIMILARITY - 0.1)) == 1
 
 
 def test_rivals_are_the_others_of_a_line():

@@ -31,6 +31,7 @@ SAMPLES, RESAMPLES = 2000, 100
 SURE_LOG_ODDS = 2.0  # by evidence, from which on a source surely has a counterpart
 TYPE_SPREAD = 2.0  # how far the log-odds of a counterpart may differ from type to type
 MIN_SURE_SHARE = 0.5  # of the sure sources by the choice of links; below, links were not chosen at random
+MAX_LOST_EVIDENCE = 3.0  # log-likelihood of the evidence that their choice costs; beyond, neither
 
 
 class MatchPrior(NamedTuple):
@@ -64,10 +65,12 @@ def estimate_match_prior(
     rng = np.random.default_rng(len(odds))
     some, n = rng.permutation(np.flatnonzero(is_open))[:MAX_SOURCES], int(is_open.sum())
     sample = _Sample(np.exp(odds[some]), centred[some], linked, n, at_most)
-    found, are_random = _posterior_mean(sample.draw_posterior(rng, by_links=True), np.exp(odds), centred), True
-    sure = is_open & (odds > SURE_LOG_ODDS)
-    if sure.any() and found[sure].mean() < MIN_SURE_SHARE:
-        found, are_random = _posterior_mean(sample.draw_posterior(rng, by_links=False), np.exp(odds), centred), False
+    by_links, by_evidence = (sample.draw_posterior(rng, by_links=by_links) for by_links in (True, False))
+    found, sure = _posterior_mean(by_links, np.exp(odds), centred), is_open & (odds > SURE_LOG_ODDS)
+    lost = sample.log_evidence(by_evidence).mean() - sample.log_evidence(by_links).mean()
+    are_random = lost <= MAX_LOST_EVIDENCE and not (sure.any() and found[sure].mean() < MIN_SURE_SHARE)
+    if not are_random:
+        found = _posterior_mean(by_evidence, np.exp(odds), centred)
     return MatchPrior(_capped(_by_types(found, odds, types, is_open), is_open, at_most), are_random)
 
 
@@ -148,12 +151,18 @@ class _Sample(NamedTuple):
             [self._log_posterior(part, by_links) for part in np.array_split(possible, len(possible) // 500 + 1)]
         )
 
-    def _log_posterior(self, possible: np.ndarray, by_links: bool) -> np.ndarray:
-        """Compute [g]: the log-posterior of each (a, b, e) [g, 3]."""
+    def log_evidence(self, possible: np.ndarray) -> np.ndarray:
+        """Compute [g]: the log-likelihood of the evidence by each (a, b, e) [g, 3], as of independent sources."""
         a, b, e = possible.T[:, :, None]
         share = sigmoid(a + b * self.triples)
         likelihood = np.log(share * self.ratio + (1 - share) * (1 - e + e * self.ratio)).sum(axis=1)
-        found = likelihood * min(1.0, EFFECTIVE_SOURCES / len(self.triples))
+        return likelihood * min(1.0, EFFECTIVE_SOURCES / len(self.triples))
+
+    def _log_posterior(self, possible: np.ndarray, by_links: bool) -> np.ndarray:
+        """Compute [g]: the log-posterior of each (a, b, e) [g, 3]."""
+        a, b, _ = possible.T[:, :, None]
+        share = sigmoid(a + b * self.triples)
+        found = self.log_evidence(possible)
         if by_links:
             linked = sigmoid(a + b * self.linked)
             of_all = (share.mean(axis=1) * self.n + linked.sum(axis=1)) / (self.n + len(self.linked))

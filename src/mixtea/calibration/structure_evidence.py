@@ -1,4 +1,4 @@
-"""Learn the weight of structure from the pairs that text alone is sure of. No torch, no links.
+"""Learn the weight of structure from sure pairs: those by text, then those by text and structure. No torch, no links.
 
 Two questions are separate, since similar names often have similar neighbours. Of pairs that text finds similar: how
 much likelier does structure make them? And of entities that text cannot place: is the pair that structure finds by
@@ -15,9 +15,8 @@ import numpy as np
 
 from mixtea.calibration.calibrator import logistic, sigmoid
 from mixtea.voters.candidate_pairs import best_rival
-from mixtea.voters.similarity import rank_of
 
-SURE_PROBABILITY = 0.9  # by text, from which on a pair shows the weight of structure
+SURE_PROBABILITY = 0.9  # from which on a pair shows the weight of structure
 HALF_TRUST_PAIRS = 100  # sure pairs by which structure counts half
 SCALE_QUANTILE = 0.9  # of the scores of sure pairs, which counts as 1
 MIN_SCORE = 1e-6  # above it there is evidence for the pair
@@ -29,6 +28,8 @@ PSEUDO_PAIRS = 10  # wrong pairs in addition
 EM_ROUNDS = 100
 MAX_SCORE, MAX_MARGIN = 3.0, 2.0
 MAX_LOG_RATIO = 20.0
+RATIO_WEIGHT = 0.5  # of log-ratios learned from entities in sure pairs, which are better connected than others
+MIN_LEAST_SURE = 100  # sure pairs that show how often structure finds a match
 
 
 class BestPairs(NamedTuple):
@@ -40,19 +41,23 @@ class BestPairs(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StructureEvidence:
-    """Candidate pairs with scores by structure [p, k], log-odds by text [p], and probabilities by text alone [p]."""
+    """Candidate pairs with scores by structure [p, k], the rank of each by text among the pairs of its source and among
+    those of its target, and how likely they are so far [p].
+
+    At first pairs are as likely as text makes them, then as text and structure do.
+    """
 
     source: np.ndarray
     target: np.ndarray
     scores: np.ndarray
-    text: np.ndarray
-    by_text: np.ndarray
+    ranks: tuple[np.ndarray, np.ndarray]
+    probability: np.ndarray
     shape: tuple[int, int]
 
     @cached_property
     def sure(self) -> np.ndarray:
-        """Return bool [p]: pairs that text is sure of."""
-        return self.by_text > SURE_PROBABILITY
+        """Return bool [p]: pairs that are sure so far."""
+        return self.probability > SURE_PROBABILITY
 
     @cached_property
     def scaled(self) -> np.ndarray:
@@ -67,7 +72,12 @@ class StructureEvidence:
     @cached_property
     def best_by_text(self) -> np.ndarray:
         """Return bool [p]: pairs that are each other's best by text."""
-        return (rank_of(self.source, self.text) == 0) & (rank_of(self.target, self.text) == 0)
+        return np.maximum(*self.ranks) == 0
+
+    @cached_property
+    def found(self) -> np.ndarray:
+        """Return bool [p]: mutual best pairs by structure."""
+        return self._are_best(np.ones(len(self.source), dtype=bool))
 
     @cached_property
     def known(self) -> tuple[np.ndarray, np.ndarray]:
@@ -96,34 +106,36 @@ class StructureEvidence:
     def log_odds_of_similar(self) -> np.ndarray:
         """Compute the log-odds [p] that structure adds where text finds two entities similar.
 
-        Examples are the pairs that are each other's best by text; how likely each is by text is regressed on its scores
+        Examples are the pairs that are each other's best by text; how likely each is so far is regressed on its scores
         (logistic regression with soft labels). Where text rules out what nothing is more similar to, structure shows
         how it looks at entities without a counterpart.
         """
         examples, n = self.sure | self.best_by_text, int(self.sure.sum())
-        columns = np.hstack([np.minimum(self.scaled, 1.0), self.scores > MIN_SCORE])
-        weights = _fit(columns[examples], self.by_text[examples], SIMILAR_PRIOR)
+        columns = np.column_stack([np.minimum(self.scaled, 1.0), self.scores > MIN_SCORE, self.found])
+        weights = _fit(columns[examples], self.probability[examples], SIMILAR_PRIOR)
         return n**2 / (n**2 + HALF_TRUST_PAIRS**2) * (columns @ np.maximum(weights[1:], 0.0))
 
     def n_confirmed(self) -> float:
-        """Estimate how many more matches than by text there are among the best pairs by text, from confirmation by
-        structure.
+        """Estimate how many more matches there are among the best pairs by text than their probabilities add up to.
 
-        Structure finds a share r of the sure pairs, and by chance a share c of those that are second best by text. Of n
-        further pairs it finds f, so that a share s of these is right (capture and recapture):
+        Structure finds a share r of the pairs that are just sure, and, with sure pairs hidden, by chance a share
+        c of those second to them by text. Of n further pairs it finds f, so that a share s of these is right (capture
+        and recapture):
 
             f = n (s r + (1 - s) c), so s n = (f - n c) / (r - c)
         """
         if not self.trust:
             return 0.0
-        second = (rank_of(self.source, self.text) == 1) & (rank_of(self.target, self.text) <= 1)
-        further, found = self.best_by_text & ~self.sure, np.zeros(len(self.source), dtype=bool)
-        found[self._best_pairs(~found).place] = True
-        n, f = int(further.sum()), int((further & found).sum())
-        r = float(found[self.sure].mean())
-        c = float(found[second].sum() / (second.sum() + PSEUDO_PAIRS))
+        further = self.best_by_text & ~self.sure
+        n, f = int(further.sum()), int((further & self.found).sum())
+        sure = np.flatnonzero(self.sure)
+        least_sure = sure[np.argsort(self.probability[sure], kind="stable")][: max(n, MIN_LEAST_SURE)]
+        r = float(self.found[least_sure].mean())
+        by_chance = self._are_best(~self.sure)
+        second = ~self.sure & (self.known[0] | self.known[1]) & (np.maximum(*self.ranks) <= 1)
+        c = float(by_chance[second].sum() / (second.sum() + PSEUDO_PAIRS))
         n_right = min((f - n * c) / max(r - c, MIN_SCORE), n)
-        return self.trust * max(n_right - float(self.by_text[further].sum()), 0.0)
+        return self.trust * max(n_right - float(self.probability[further].sum()), 0.0)
 
     def matches_by_structure(self) -> tuple[np.ndarray, np.ndarray]:
         """Find matches of entities in no sure pair by structure alone: places of pairs, and how likely each is.
@@ -144,9 +156,15 @@ class StructureEvidence:
         features, label = np.vstack([right, wrong]), np.r_[np.ones(len(right)), np.zeros(len(wrong))]
         weights = _fit(features, label, STRUCTURE_ONLY_PRIOR)
         base = np.log((len(right) + 1) / (len(wrong) + 1))
-        log_ratio = weights[0] + asked.features @ weights[1:] - base
+        log_ratio = RATIO_WEIGHT * (weights[0] + asked.features @ weights[1:] - base)
         ratio = np.exp(np.clip(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO))
         return asked.place, self.trust * _posterior(ratio, self.share_right)
+
+    def _are_best(self, kept: np.ndarray) -> np.ndarray:
+        """Return bool [p]: those of the pairs `kept`, bool [p], that are each other's best by structure."""
+        best = np.zeros(len(kept), dtype=bool)
+        best[self._best_pairs(kept).place] = True
+        return best
 
     def _best_pairs(self, kept: np.ndarray) -> BestPairs:
         """Find those among the pairs `kept`, bool [p], that are ahead of all rivals, and how far they are ahead."""

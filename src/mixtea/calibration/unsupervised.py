@@ -1,16 +1,17 @@
 """Unsupervised calibration from two views, text and structure.
 
 Text (names, values, vectors of descriptions) gives log-odds. Pairs of which text is sure show the weight of structure.
-Both are added, a constant is chosen with which as many are matched as have a counterpart by text, matches that
-structure finds by itself come in addition, and a random matching turns log-odds into probabilities that are consistent:
-those of an entity add up to at most 1.
+Both are added, and a constant is chosen with which as many are matched as have a counterpart by text, and those that
+structure confirms beyond. Pairs that are sure by both show the weight of structure better, so this is repeated. Matches
+that structure finds by itself come in addition, and a random matching turns log-odds into probabilities that are
+consistent: those of an entity add up to at most 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -26,10 +27,13 @@ from mixtea.text.names import is_vocabulary_term
 from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.number_matched import share_matched
 from mixtea.voters.open_entities import OpenEntities
+from mixtea.voters.similarity import rank_of
 from mixtea.voters.student import VECTORS_GROUP
 
 MATCHED_PROBABILITY = 0.5  # of a pair beside which further targets are looked for
 FURTHER_SHIFTS = (-8.0, 8.0)  # how much more or less likely further targets can become
+SHIFT_TOLERANCE = 0.02  # of the constant that is added to all log-odds
+STRUCTURE_ROUNDS = 4  # in which text and structure together show the weight of structure
 NO_EVIDENCE_WEIGHT = 0.3  # of pairs without evidence in the number that is matched
 
 
@@ -128,12 +132,14 @@ class PairEvidence:
         )
         n_matched = self._n_matched()
         counts = NO_EVIDENCE_WEIGHT + (1 - NO_EVIDENCE_WEIGHT) * self._above_chance(sigmoid(text))
-        shift, by_text = shift_for_total(source, target, text, self.shape, n_matched, counts=counts)
-        evidence = StructureEvidence(source, target, structure, text, by_text.probability, self.shape)
-        more, n_confirmed = evidence.log_odds_of_similar(), evidence.n_confirmed()
-        score = text + more
-        if n_confirmed or more.any():
-            shift, _ = shift_for_total(source, target, score, self.shape, n_matched + n_confirmed, counts=counts)
+        ranks = rank_of(source, text), rank_of(target, text)
+        shift_for = partial(shift_for_total, source, target, shape=self.shape, counts=counts, tolerance=SHIFT_TOLERANCE)
+        shift, found = shift_for(text, total=n_matched)
+        for _ in range(STRUCTURE_ROUNDS):
+            evidence = StructureEvidence(source, target, structure, ranks, found.probability, self.shape)
+            n_matched += evidence.n_confirmed()
+            score = text + evidence.log_odds_of_similar()
+            shift, found = shift_for(score, total=n_matched, start=found.messages)
         score = score + shift
         place, probability = evidence.matches_by_structure()  # without evidence by text, so beyond their number
         score[place] = np.maximum(score[place], logit(np.clip(probability, 1e-9, 1 - 1e-9)))

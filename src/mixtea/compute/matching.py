@@ -118,11 +118,13 @@ def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
 def shift_for_total(
     source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
     counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.002,
+    start: Messages | None = None,
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, at least.
 
     `counts` [p] is how much each pair counts, all of them 1 if it is not given. The number is at most `tolerance` too
-    large, and one of `bounds` where no number between them does. Returns it with the matching behind it.
+    large, and one of `bounds` where no number between them does. Returns it with the matching behind it. `start` are
+    messages to begin with, as of similar log-odds.
 
     Without rivals a pair would be matched with the probability sigmoid(l + c), so the number is at least that c with
     which these add up to the total. From there the secant of log(sum / total) leads up, and then between both sides.
@@ -130,7 +132,7 @@ def shift_for_total(
     low, high = bounds
     counts = np.ones(len(source)) if counts is None else counts
     low = _shift_without_rivals(log_odds, counts, total, bounds)
-    messages, above = None, high
+    messages, above = start, high
     known: list[tuple[float, float]] = []  # (number, log(sum / total)) of the last two
     at = low
     while low + tolerance < above or not known:

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+CLEAR_SIMILARITY = 0.65  # of a clear match that is ahead of its rivals
+
 
 class Feature(NamedTuple):
     """A column of numbers per pair: its typical weight, and how far links may move it (standard deviation)."""
@@ -16,7 +18,10 @@ class Feature(NamedTuple):
 
 
 class CandidatePairs(NamedTuple):
-    """Candidate pairs between `n_comparable` entities of each side: their similarity, and their features [p, f]."""
+    """Candidate pairs between `n_comparable` entities of each side: their similarity, and their features [p, f].
+
+    From `clear_similarity` on a pair that is ahead of its rivals is a clear match.
+    """
 
     source: np.ndarray
     target: np.ndarray
@@ -24,6 +29,7 @@ class CandidatePairs(NamedTuple):
     columns: np.ndarray
     shape: tuple[int, int]
     n_comparable: tuple[int, int]
+    clear_similarity: float = CLEAR_SIMILARITY
 
     @property
     def ends(self) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,7 @@ LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the on
 MIN_FOUND_SHARE = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
 MIN_SAMPLE = 30  # entities whose second best pair lies below some similarity, from which on they show a share
 STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
-CLEARLY_SIMILAR, CLEAR_MARGIN = 0.65, 0.1  # similarity of a clear match, and how far it is ahead of its rivals
+CLEAR_MARGIN = 0.1  # of similarity, by which a clear match is ahead of its rivals
 SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
 MAX_SHARE = 0.99
 _QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
@@ -102,7 +102,7 @@ def _n_clear(candidates: CandidatePairs) -> int:
     """
     value = candidates.similarity
     ahead = [value - best_rival(line, value, n) for line, n in zip(candidates.ends, candidates.shape, strict=True)]
-    clear = (value >= CLEARLY_SIMILAR) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
+    clear = (value >= candidates.clear_similarity) & (np.minimum(*ahead) >= 0) & (np.maximum(*ahead) >= CLEAR_MARGIN)
     return min(len(np.unique(line[clear])) for line in candidates.ends)
 
 

@@ -12,7 +12,7 @@ from mixtea.compute.array_checks import check_pairs
 from mixtea.compute.read_only import as_numpy
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature
+from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
 from mixtea.voters.learned_text import LearnedView
 from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
 
@@ -76,6 +76,7 @@ class SimilarityOpinions:
 
     LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
+    CLEAR_SIMILARITY: ClassVar[float] = CLEAR_SIMILARITY
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
@@ -127,7 +128,7 @@ class SimilarityOpinions:
     def candidates(self) -> CandidatePairs:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
         source, target, value, _ = self.found
-        return CandidatePairs(source, target, value, self.columns, self.shape, n_comparable)
+        return CandidatePairs(source, target, value, self.columns, self.shape, n_comparable, self.CLEAR_SIMILARITY)
 
     @property
     def comparable_links(self) -> np.ndarray:

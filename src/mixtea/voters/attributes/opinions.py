@@ -54,6 +54,7 @@ class AttributeOpinions(SimilarityOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
     LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has")
+    CLEAR_SIMILARITY = 0.4  # of several values together: some of them are written in other ways, or missing
 
     def __init__(self, task: Task) -> None:
         super().__init__(task)
