@@ -137,4 +137,4 @@ def test_two_tables_of_the_readme_become_one(tmp_path, monkeypatch, capsys):
         commands(shlex.split(line.removeprefix(".venv/bin/mixtea ")), standalone_mode=False)
     shown = re.search(r"```text\n(.*?)\.\.\.", section, re.DOTALL)[1]
     assert Path("films.csv").read_text().startswith(shown)
-    assert re.search(r"all +55 +60 +55 +1\.000", capsys.readouterr().out)
+    assert re.search(r"all +60 +60 +60 +1\.000", capsys.readouterr().out)

@@ -25,7 +25,7 @@ from mixtea.io.sniff import detect_format
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Belief, Evidence, VotingState
 from mixtea.voters.open_entities import EntityPairs, find_open_entities
 from mixtea.voters.plugin import make_voter
-from mixtea.voters.registry import known_voters, voter_class
+from mixtea.voters.registry import BUILT_IN, voter_class
 
 # voters
 
@@ -49,7 +49,7 @@ def asked(voter):
     return every, VotingState(task, voter.config, entities, generator, vectors=vectors, belief=belief, epoch=1)
 
 
-@pytest.fixture(params=known_voters())
+@pytest.fixture(params=BUILT_IN)
 def voter(request, reviewed):
     return make_voter(request.param, reviewed, Config.preset("best", **SMALL_BEST))
 

@@ -9,7 +9,7 @@ import pytest
 
 from mixtea.config import Config
 from mixtea.council.council import Council, bind_voters
-from mixtea.council.weights import FURTHER_VIEW_PRIOR, view_weights
+from mixtea.council.weights import FURTHER_VIEW_PRIOR, MAX_VECTOR_WEIGHT, view_weights
 from mixtea.voters.open_entities import find_open_entities
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
@@ -18,11 +18,11 @@ EVERY = np.indices((N, N)).reshape(2, -1)
 SAME = (EVERY[0] == EVERY[1]) & (EVERY[0] < 40)  # the others have no counterpart: rivals that show what chance does
 
 
-def view(name, log_odds, known=None):
+def view(name, log_odds, known=None, evidence="lexical"):
     """A voter that compares all pairs of N sources and targets by these log-odds; NaN where it has no opinion."""
     key, table = np.arange(N * N) if known is None else np.flatnonzero(known), np.asarray(log_odds, dtype=float)
     opinions = SimpleNamespace(key=key, log_odds=lambda source, target: table[source * N + target])
-    return SimpleNamespace(opinion=name, opinions=lambda: opinions)
+    return SimpleNamespace(opinion=name, evidence=evidence, opinions=lambda: opinions)
 
 
 def drawn(seed, right, spread=1.0):
@@ -47,6 +47,13 @@ def test_without_links_the_best_view_counts_in_full_and_others_by_what_they_add(
     helpful, noise = (weights(view("other", other), BEST) for other in (drawn(2, 8.0), drawn(3, 0.0, 4.0)))
     assert helpful["names"] == noise["names"] == 1.0
     assert 1.0 >= helpful["other"] > FURTHER_VIEW_PRIOR[0] > 0.1 > noise["other"]
+
+
+def test_vectors_that_agree_with_sure_names_count_for_little_until_links_show_more():
+    best, helpful = view("names", drawn(1, 6.0, 1.5)), view("vectors", drawn(5, 6.0, 1.5), evidence="semantic")
+    assert weights(BEST, helpful) == {"names": 1.0, "vectors": MAX_VECTOR_WEIGHT}
+    assert weights(best, helpful, links=LINKS)["vectors"] > MAX_VECTOR_WEIGHT + 0.05
+    assert weights(BEST, view("vectors", drawn(3, 0.0, 4.0), evidence="semantic"))["vectors"] < 0.1
 
 
 def test_a_view_that_is_against_the_sure_pairs_has_no_weight():

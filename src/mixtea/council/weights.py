@@ -1,7 +1,8 @@
 """Weights of voters by their hits on the validation links (Eq. 11), and of views that may repeat each other. No torch.
 
 Log-odds of independent views are added as they are. Names, descriptions and their vectors are not independent: what the
-second of them adds is found by the pairs that the first is sure of, or by the links, and it counts by that.
+second of them adds is found by the pairs that the first is sure of, or by the links, and it counts by that. Vectors are
+mostly of the same texts, and agree wherever names are equal: that they add more than a little is only shown by links.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ MAX_SHRINKAGE = 20  # links by which a voter without a score for some is drawn t
 SURE_PROBABILITY = 0.9  # by the best view alone, from which on a pair shows the weight of the others
 CONSTANT = Feature("constant", -2.0, 3.0)
 FURTHER_VIEW_PRIOR = (0.4, 0.3)  # expected weight of a view beside the best one, and its spread
+MAX_VECTOR_WEIGHT = 0.2  # of vectors beside names, until links show more
 LINK_SPREAD = 0.2  # of weights learned from links, around those from sure pairs
 
 
@@ -59,7 +61,8 @@ def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tu
     others = [place for place in range(len(voters)) if place != best]
     features = [CONSTANT, *(Feature(voters[place].opinion, *FURTHER_VIEW_PRIOR) for place in others)]
     shown = fitted_weights(candidates._replace(columns=columns[:, others]), sure[best], features)[1:]
-    weights[others] = np.clip(shown, 0.0, 1.0)
+    most = [MAX_VECTOR_WEIGHT if voters[place].evidence == "semantic" else 1.0 for place in others]
+    weights[others] = np.clip(shown, 0.0, most)
     if len(links):
         features = [
             CONSTANT,

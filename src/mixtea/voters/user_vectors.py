@@ -54,6 +54,8 @@ class VectorOpinions(SimilarityOpinions):
     Computed on the CPU in full precision, so that repeating it gives the same numbers.
     """
 
+    CLEAR_SIMILARITY = 0.8  # of vectors: those of related words are near as well
+
     def __init__(self, task: Task) -> None:
         super().__init__(task)
         self.has = (task.source.has_vector(), task.target.has_vector())
