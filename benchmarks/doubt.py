@@ -237,18 +237,21 @@ def picture(path: Path, out: Path) -> None:
 
     frame = pd.DataFrame([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
     kinds = {"random": "random validation links", "best": "of the best connected third", "59": "59 links in all"}
-    figure, panels = plt.subplots(1, len(kinds), figsize=(10, 3.6), sharey=True)
+    figure, panels = plt.subplots(1, len(kinds), figsize=(10, 4), sharey=True)
+    colours = {name: f"C{place}" for place, name in enumerate(SETS)}
     for panel, (how, title) in zip(panels, kinds.items(), strict=True):
         panel.plot([0, 1], [0, 1], color="0.6", linewidth=1)
         for name, rows in frame[frame["links"] == how].groupby("set", sort=False):
             n, promised, found = (np.array([rows[f"{what}{b}"].sum() for b in range(10)]) for what in
                                   ("n", "promised", "found"))  # fmt: skip
             many = n >= 50
-            panel.plot(promised[many] / n[many], found[many] / n[many], marker="o", markersize=3, label=name)
+            line = (promised[many] / n[many], found[many] / n[many])
+            panel.plot(*line, marker="o", markersize=3, label=name, color=colours[name])
         panel.set(title=title, xlabel="probability that was promised", xlim=(0, 1), ylim=(0, 1))
     panels[0].set_ylabel("share that was right")
-    panels[-1].legend(fontsize=7, loc="upper left")
-    figure.tight_layout()
+    shown = {label: line for panel in panels for line, label in zip(*panel.get_legend_handles_labels(), strict=True)}
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.legend(shown.values(), shown.keys(), fontsize=8, ncols=len(shown), loc="lower center", frameon=False)
     figure.savefig(out, dpi=110)
 
 
