@@ -201,6 +201,23 @@ def in_brackets(ours, theirs, train):
     return opinions_of(*sides, train)
 
 
+def test_names_with_and_without_brackets_are_not_swapped():
+    """The band and its singer, on both sides, with words for band that have nothing in common."""
+    found = opinions_of(["Manson", "Manson (band)"], ["Manson", "Manson (groupe)"], ())
+    straight, crossed = (found.log_odds(np.array([0, 1]), np.array(targets)) for targets in ([0, 1], [1, 0]))
+    assert (straight > crossed + 0.3).all()
+
+
+def test_brackets_count_as_missing_where_both_graphs_use_them():
+    place = [feature.name for feature in NAME_FEATURES].index("brackets_missing")
+
+    def missing(source, target):
+        return opinions_of(source, target, ()).columns[:, place].sum()
+
+    assert missing(["Manson (band)", "Rome"], ["Manson", "Rome"]) == 0
+    assert missing(["Manson (band)", "Rome"], ["Manson", "Rome (city)"]) >= 2
+
+
 def test_links_move_what_words_in_brackets_are_worth():
     typical = next(feature.weight for feature in NAME_FEATURES if feature.name == "brackets_differ")
     links = [(i, i) for i in range(20)]

@@ -27,6 +27,12 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
+def has_one_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return per pair of entities whether one of both has a kind and the other none, though its graph has some."""
+    has = np.diff(ours.indptr)[source] > 0, np.diff(theirs.indptr)[target] > 0
+    return (has[0] != has[1]) & bool(ours.nnz and theirs.nnz)
+
+
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     """Return [entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
     return _words_in_names(lambda text: alphanumeric_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
