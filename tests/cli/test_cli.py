@@ -123,9 +123,9 @@ BROKEN_RUNS = {
     "missing manifest": ("run.json", lambda b: None, "missing"),
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": "4"}', "damaged"),
-    "an older format": ("run.json", lambda b: b.replace(b'"format": 6', b'"format": 5'), "of an earlier mixtea (run"),
+    "an older format": ("run.json", lambda b: b.replace(b'"format": 7', b'"format": 6'), "of an earlier mixtea (run"),
     "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
-    "a newer format": ("run.json", lambda b: b.replace(b'"format": 6', b'"format": 99'), "run format 99"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 7', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
 

@@ -54,7 +54,7 @@ from mixtea.runs.safe_read import (
 from mixtea.runs.validate_text import text_arrays
 from mixtea.voters.learned_text import LearnedText
 
-FORMAT = 6
+FORMAT = 7
 MANIFEST = "run.json"
 SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people; a run is whole without
