@@ -159,9 +159,32 @@ def graph_bytes(kind):
     return as_bytes(SAMPLES[kind](TRIPLES, GRAPH_HEADER))
 
 
+def links_bytes(kind):
+    return as_bytes(SAMPLES[kind](LINKS, LINK_HEADER))
+
+
+def link_ending(kind):
+    return READ[kind].suggested_ending or READ[kind].endings[0]
+
+
+def linked_by(folder, name):
+    """The links of a file between two small graphs, by ids."""
+    graphs = {
+        "a.nt": SAMPLES["N-Triples"](TRIPLES, GRAPH_HEADER),
+        "b.nt": SAMPLES["N-Triples"]([(f"{B}x", f"{B}r", f"{B}y")], GRAPH_HEADER),
+    }
+    write(folder, graphs)
+    task = load_task(source=folder / "a.nt", target=folder / "b.nt", links=folder / name)
+    found = np.concatenate([task.train, task.valid, task.test])
+    return sorted((task.source.ids[s], task.target.ids[t]) for s, t in found)
+
+
 def test_a_reader_reads_the_same_graph_whatever_the_format(kind, tmp_path):
     if READ[kind].read_graph is None:
-        return  # it holds links alone
+        write(tmp_path, {f"g{link_ending(kind)}": links_bytes(kind)})
+        with pytest.raises(DataError, match=rf"links \({kind}\), where a graph is needed"):
+            load_graph(tmp_path / f"g{link_ending(kind)}")
+        return
     for ending in READ[kind].endings:
         write(tmp_path, {f"g{ending}": graph_bytes(kind)})
         graph = load_graph(tmp_path / f"g{ending}")
@@ -171,41 +194,31 @@ def test_a_reader_reads_the_same_graph_whatever_the_format(kind, tmp_path):
 
 
 def test_a_reader_reads_the_same_links_whatever_the_format(kind, tmp_path):
-    graphs = {
-        "a.nt": SAMPLES["N-Triples"](TRIPLES, GRAPH_HEADER),
-        "b.nt": SAMPLES["N-Triples"]([(f"{B}x", f"{B}r", f"{B}y")], GRAPH_HEADER),
-    }
-    ending = READ[kind].suggested_ending or READ[kind].endings[0]
-    write(tmp_path, graphs | {f"links{ending}": as_bytes(SAMPLES[kind](LINKS, LINK_HEADER))})
-    task = load_task(source=tmp_path / "a.nt", target=tmp_path / "b.nt", links=tmp_path / f"links{ending}")
-    found = np.concatenate([task.train, task.valid, task.test])
-    assert sorted((task.source.ids[s], task.target.ids[t]) for s, t in found) == LINKS
+    write(tmp_path, {f"links{link_ending(kind)}": links_bytes(kind)})
+    assert linked_by(tmp_path, f"links{link_ending(kind)}") == LINKS
 
 
-def test_a_format_is_recognised_without_its_ending(kind, tmp_path):
+def test_a_format_is_recognised_by_its_content_or_with_its_ending(kind, tmp_path):
     row = READ[kind]
-    content = graph_bytes(kind) if row.read_graph else as_bytes(SAMPLES[kind](LINKS, LINK_HEADER))
-    write(tmp_path, {"plain": content})
-    if row.recognise or row.recognise_unnamed:
-        assert detect_format(tmp_path / "plain") == kind
+    name = "plain" if row.recognise or row.recognise_unnamed else f"plain{row.endings[0]}"
+    write(tmp_path, {name: graph_bytes(kind) if row.recognise and row.read_graph else links_bytes(kind)})
+    assert detect_format(tmp_path / name) == kind
 
 
-def test_a_damaged_file_is_an_error_that_names_it_or_less_of_a_graph(kind, tmp_path):
-    if READ[kind].read_graph is None:
-        return
-    whole = graph_bytes(kind)
-    ending = READ[kind].endings[0]
-    cuts = {f"cut{n}{ending}": whole[:n] for n in (0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1)}
-    cuts |= {f"zeros{ending}": whole[: len(whole) // 2] + bytes(64) + whole[len(whole) // 2 :]}
-    cuts |= {f"half.gz{ending}.gz": gzip.compress(whole)[:-9]}
-    write(tmp_path, cuts)
-    for name in cuts:
+def test_a_damaged_file_is_an_error_that_names_it_or_says_less(kind, tmp_path):
+    is_graph = READ[kind].read_graph is not None
+    whole, ending = graph_bytes(kind) if is_graph else links_bytes(kind), link_ending(kind)
+    damaged = {f"cut{n}{ending}": whole[:n] for n in (0, 1, len(whole) // 3, len(whole) // 2, len(whole) - 1)}
+    damaged |= {f"zeros{ending}": whole[: len(whole) // 2] + bytes(64) + whole[len(whole) // 2 :]}
+    damaged |= {f"half.gz{ending}.gz": gzip.compress(whole)[:-9]}
+    write(tmp_path, damaged)
+    for name in damaged:
         try:
-            graph = load_graph(tmp_path / name)
+            found = load_graph(tmp_path / name).n_triples if is_graph else len(linked_by(tmp_path, name))
         except DataError as error:
             assert name.split(".")[0] in str(error)
         else:
-            assert graph.n_triples <= len(TRIPLES)
+            assert found <= len(TRIPLES) == len(LINKS)
 
 
 # writers

@@ -31,7 +31,7 @@ SAMPLES, RESAMPLES = 2000, 100
 SURE_LOG_ODDS = 2.0  # by evidence, from which on a source surely has a counterpart
 TYPE_SPREAD = 2.0  # how far the log-odds of a counterpart may differ from type to type
 MIN_SURE_SHARE = 0.5  # of the sure sources by the choice of links; below, links were not chosen at random
-MAX_LOST_EVIDENCE = 3.0  # log-likelihood of the evidence that their choice costs; beyond, neither
+MAX_LOST_EVIDENCE = 3.0  # log-likelihood that the evidence loses if links are random; if more, they are not
 
 
 class MatchPrior(NamedTuple):
@@ -54,7 +54,8 @@ def estimate_match_prior(
     log-odds = log P(evidence | one) / P(evidence | none) + a + b triples. The first part is learned from the examples,
     each with its counterpart and without, so that it does not matter for which entities links were given. a and b are
     averaged over a grid, weighted by the likelihood of the evidence of the open sources, and of how many triples those
-    with a training link have: random links show who has a counterpart, also where evidence does not. Types [n, t] whose
+    with a training link have: random links show who has a counterpart, also where evidence does not. They are not taken
+    for random where few sure sources would have one, or the evidence would be far less likely. Types [n, t] whose
     sources look as if they had none lower it. Of the open ones no more than a share `at_most` have one.
     """
     odds = _log_ratio(features, triples, examples)

@@ -118,9 +118,9 @@ class StructureEvidence:
     def n_confirmed(self) -> float:
         """Estimate how many more matches there are among the best pairs by text than their probabilities add up to.
 
-        Structure finds a share r of the pairs that are just sure, and, with sure pairs hidden, by chance a share
-        c of those second to them by text. Of n further pairs it finds f, so that a share s of these is right (capture
-        and recapture):
+        Structure finds a share r of the least sure of the sure pairs, and, with sure pairs hidden, by chance a share c
+        of the others that text ranks first or second. Of n further pairs it finds f, so that a share s of these is
+        right (capture and recapture):
 
             f = n (s r + (1 - s) c), so s n = (f - n c) / (r - c)
         """

@@ -14,6 +14,7 @@ from mixtea.graph.labels import Labels
 from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.text.names import transliterated
 from mixtea.voters.names.index import NameIndex, side_names
+from mixtea.voters.names.later import NameLookup
 from mixtea.voters.names.opinions import NAME_FEATURES, NameOpinions
 from mixtea.voters.names.voter import Names
 
@@ -216,6 +217,16 @@ def test_brackets_count_as_missing_where_both_graphs_use_them():
 
     assert missing(["Manson (band)", "Rome"], ["Manson", "Rome"]) == 0
     assert missing(["Manson (band)", "Rome"], ["Manson", "Rome (city)"]) >= 2
+
+
+def test_brackets_count_for_entities_that_come_later_as_they_do_in_the_run():
+    """The graphs of the run use brackets, the new entity has none."""
+    target = said_graph(["Manson (groupe)", "Manson"], prefix="t")
+    view = opinions_of(["Manson (band)"], ["Manson (groupe)"], ()).view()
+    lookup = NameLookup(said_task(said_graph(["Manson (band)"]), target), view)
+    found = lookup.opinions(said_task(said_graph(["Manson"], prefix="n"), target))
+    place = [feature.name for feature in NAME_FEATURES].index("brackets_missing")
+    assert dict(zip(found.found.target.tolist(), found.columns[:, place].tolist(), strict=True)) == {0: 1.0, 1: 0.0}
 
 
 def test_links_move_what_words_in_brackets_are_worth():

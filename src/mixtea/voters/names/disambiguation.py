@@ -27,10 +27,9 @@ def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: 
     return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
 
 
-def has_one_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return per pair of entities whether one of both has a kind and the other none, though its graph has some."""
-    has = np.diff(ours.indptr)[source] > 0, np.diff(theirs.indptr)[target] > 0
-    return (has[0] != has[1]) & bool(ours.nnz and theirs.nnz)
+def one_has_a_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return bool per pair of entities: one of both has a kind and the other has none."""
+    return (np.diff(ours.indptr)[source] > 0) != (np.diff(theirs.indptr)[target] > 0)
 
 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:

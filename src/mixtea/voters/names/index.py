@@ -139,6 +139,11 @@ class NameIndex:
         }
 
     @cached_property
+    def uses_brackets(self) -> bool:
+        """Return whether both graphs have names with words in brackets."""
+        return all(rows.nnz for rows in self.kinds["brackets"])
+
+    @cached_property
     def equal(self) -> np.ndarray:
         """Return the index of each text of the source among those of the target, -1 for others."""
         places = {text: place for place, text in enumerate(self.sides[1].texts)}

@@ -65,11 +65,17 @@ class NewNames(NameIndex):
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
-        """Return the kinds of entities; without brackets in new names, those of the targets are not read."""
+        """Return the kinds of entities; without brackets in new names, those of the targets are not read again."""
         if any("(" in text or "[" in text for text in entity_names(self.graphs[0])[1].texts()):
             return super().kinds
-        none = tuple(csr_matrix((n, 1), dtype=np.int32) for n in self.shape)
-        return {"brackets": (none[0], none[1]), "types": shared_types(*self.graphs)}
+        theirs = self.known.names.kinds["brackets"][1]
+        none = csr_matrix((self.shape[0], theirs.shape[1]), dtype=theirs.dtype)
+        return {"brackets": (none, theirs), "types": shared_types(*self.graphs)}
+
+    @property
+    def uses_brackets(self) -> bool:
+        """Return whether both graphs of the run have names with words in brackets."""
+        return self.known.names.uses_brackets
 
     def compare_words(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:  # type: ignore[override]
         """Compare the words of pairs of texts, rare by the names of the run."""

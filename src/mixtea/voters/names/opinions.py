@@ -10,7 +10,7 @@ import numpy as np
 from mixtea.compute.ngrams import distinct, row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.voters.candidate_pairs import Feature, are_links
-from mixtea.voters.names.disambiguation import DIFFERENT, SHARED, are_properties, has_one_kind, same_kind
+from mixtea.voters.names.disambiguation import DIFFERENT, SHARED, are_properties, one_has_a_kind, same_kind
 from mixtea.voters.names.index import DETAILS, NameIndex
 from mixtea.voters.names.translator import MAX_NAME_PAIRS, MIN_NAME_PAIRS, Translations, Translator
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, rank_of
@@ -22,8 +22,8 @@ DISAMBIGUATION = ("brackets", "types")
 NAME_FEATURES = (
     DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
     Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
-    Feature("brackets_missing", -1.0, 0.7),  # of one of both, where both graphs have some
     Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
+    Feature("brackets_missing", -1.0, 0.7),  # of one of both, where both graphs use them
     Feature("properties", -2.0, 1.0),  # names of properties are generic: those of different ones are often equal
 )  # fmt: skip
 
@@ -93,9 +93,9 @@ class NameOpinions(SimilarityOpinions):
             return np.empty((0, len(self.FEATURES)))
         kinds = [same_kind(*self.index.kinds[name], source, target) for name in DISAMBIGUATION]
         similar = details[:, 0] >= MIN_SAME_NAME
-        missing = has_one_kind(*self.index.kinds["brackets"], source, target)
         told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
-        told.insert(2, missing & similar)
+        missing = one_has_a_kind(*self.index.kinds["brackets"], source, target) & self.index.uses_brackets
+        told.append(missing & similar)
         properties = are_properties(self.task.source)[source] & are_properties(self.task.target)[target]
         return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told, properties]).astype(np.float64)
 
