@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
+from mixtea.io.rdf.columns import MIN_BLOCK_BYTES, StatementColumns
 from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
 from mixtea.io.rdf.sources import Blocks, ProcessLines, RecordedStart, by_line, numbered, xml_prefixes
 from mixtea.io.safe.limits import MIB, current_limits
@@ -38,6 +39,7 @@ NEEDS_A_BASE = (
 REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
 FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
+RELATIVE_IRI = f"<{NO_BASE}".encode()
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 IN_PROCESS = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
@@ -64,6 +66,13 @@ class Statements:
         self.path, self.kind, self.base, self.by_line, self.mending = path, kind, base, by_line, mending
         self.prefixes: dict[str, str] = {}
         self.line = 0
+        self.collected: StatementColumns | None = None
+
+    def columns(self) -> StatementColumns:
+        """Read all statements into columns, without an object for each."""
+        self.collected = StatementColumns()
+        deque(self, maxlen=0)
+        return self.collected
 
     def __iter__(self) -> Iterator[Quad]:
         with open_input(self.path) as file:
@@ -73,7 +82,7 @@ class Statements:
 
     def _here(self, file: IO[bytes]) -> Iterator[Quad]:
         lines = Lines(self.path, file.read, rdf=True)
-        blocks = lines.whole()
+        blocks = lines.whole(self._least)
         if self.mending:
             self.mending.whole = lines
         try:
@@ -89,13 +98,14 @@ class Statements:
         mend = self.mending is not None
         with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
             made = ProcessLines(self.path, process, numbered=self.by_line)
-            blocks = numbered(made.whole()) if self.by_line else made.whole()
+            blocks = numbered(made.whole()) if self.by_line else made.whole(self._least)
             if mend and self.kind == "RDF/XML":
                 blocks = ((line, reveal(block)) for line, block in blocks)
-            cut = None
+            cut = None  # without mending, terms are checked already
             try:
-                quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
-                yield from self._absolute(quads) if base == NO_BASE else quads
+                yield from self._quads(
+                    blocks, "N_QUADS", lenient=not mend
+                )
             except SyntaxError as error:
                 cut = error.msg
             except UnreadableError:
@@ -114,16 +124,31 @@ class Statements:
                 self.mending.add(what, line, value, n)
         self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
 
+    @property
+    def _least(self) -> int:
+        """Return how many bytes a block has at least: lines that go into columns are cut together."""
+        return MIN_BLOCK_BYTES if self.collected else 1
+
     def _quads(self, blocks: Blocks, format_name: str, **options: Any) -> Iterator[Quad]:
+        """Yield the statements of the blocks, or collect them in columns; those of a process are canonical already."""
         import pyoxigraph as ox
 
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
         read: Callable[..., Iterator[Quad]] = ox.parse
         counted = self.by_line or self.kind in IN_PROCESS
+        is_canonical = self.kind in SANDBOXED and not self.mending
         for self.line, block in blocks:
             if self.mending:
                 read = partial(self.mending.quads, self.line, counted=counted)
-            yield from read(block, **options)
+            has_no_base = self.kind == "JSON-LD" and RELATIVE_IRI in block
+            if self.collected and is_canonical and not has_no_base:
+                self.collected.add(block)
+                continue
+            quads = self._absolute(read(block, **options)) if has_no_base else read(block, **options)
+            if self.collected:
+                self.collected.add(ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b"")
+            else:
+                yield from quads
 
     def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
         for quad in quads:

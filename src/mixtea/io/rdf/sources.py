@@ -58,7 +58,8 @@ class ProcessLines(Lines):
 
     def whole(self, least: int = 1) -> Blocks:
         """Yield whole statements; one without an end comes from a process that was stopped."""
-        return ((first, block) for first, block in super().whole(least) if block.endswith(b"\n"))
+        cut = ((first, block[: block.rfind(b"\n") + 1]) for first, block in super().whole(least))
+        return ((first, block) for first, block in cut if block)
 
     def block(self) -> bytes:
         block = super().block()
