@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.safe.encoding import ASCII, is_utf_8
+from mixtea.io.safe.encoding import ASCII
 from mixtea.io.safe.limits import current_limits
 from mixtea.io.safe.lines import line_blocks
 from mixtea.io.safe.open import BYTE_ORDER_MARK
@@ -94,7 +94,7 @@ def _plain_lines(block: bytes, separator: str, *, quoted: bool) -> int:
 
     A plain block is UTF-8 without NUL, comments, blank lines and unusual line ends, and quotes only whole fields.
     """
-    is_other_text = b"\0" in block or block.startswith(BYTE_ORDER_MARK) or not is_utf_8(block)
+    is_other_text = b"\0" in block or block.startswith(BYTE_ORDER_MARK) or not _is_utf_8(block)
     if is_other_text or (b"\r" in block and block.count(b"\r") != block.count(b"\r\n")):
         raise OddError
     raw = np.frombuffer(b"\n" + block, dtype=np.uint8)
@@ -103,6 +103,13 @@ def _plain_lines(block: bytes, separator: str, *, quoted: bool) -> int:
     if ODD_FIRST[raw[lines + 1]].any() or (quoted and b'"' in block and not _quotes_are_plain(block, separator)):
         raise OddError
     return len(lines)
+
+
+def _is_utf_8(block: bytes) -> bool:
+    try:
+        return block.isascii() or block.decode() is not None
+    except UnicodeDecodeError:
+        return False
 
 
 def _quotes_are_plain(block: bytes, separator: str) -> bool:

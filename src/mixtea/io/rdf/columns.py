@@ -14,7 +14,6 @@ from mixtea.graph.builder import GraphData
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.safe.encoding import is_utf_8
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,11 +23,9 @@ END, SPACE, QUOTE, DOT, OPEN, CLOSE, BLANK = b'\n ".<>_'
 CUTS = 9  # of a line: where it begins, and begin and end of subject, predicate, object, and language or datatype
 SUBJECT, PREDICATE, OBJECT, KIND = 1, 3, 5, 7  # of the parts between two cuts
 NO_STATEMENTS = "lines that are no statements"
-ESCAPED_BACKSLASH = "\0"  # stands for one in between: canonical text has no NUL
-ESCAPES = (("\\\\", ESCAPED_BACKSLASH), ('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"), ("\\b", "\b"),
-           ("\\f", "\f"), (ESCAPED_BACKSLASH, "\\"))  # fmt: skip
-BY_CODE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
-LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+BACKSLASH, BETWEEN = b"\xfe", b"\xff"  # in no text: stand for a backslash, and between texts
+ESCAPES = ((b'\\"', b'"'), (b"\\n", b"\n"), (b"\\t", b"\t"), (b"\\r", b"\r"), (b"\\b", b"\b"), (b"\\f", b"\f"))
+BY_CODE = re.compile(rb"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
 DIRECTED = expand("rdf:dirLangString", BUILT_IN)
 
 
@@ -46,21 +43,26 @@ class StatementColumns:
 
     def add(self, block: bytes) -> None:
         """Take whole lines; a SyntaxError if they are not canonical statements."""
+        if block:
+            try:
+                self._add(block)
+            except ValueError as error:  # of text that is not UTF-8, or of an escape that stands for no character
+                raise SyntaxError(NO_STATEMENTS) from error
+
+    def _add(self, block: bytes) -> None:
         import pyarrow as pa
 
-        if not block:
-            return
         raw = np.frombuffer(block, dtype=np.uint8)
-        if not is_utf_8(block):
-            raise SyntaxError(NO_STATEMENTS)
         cuts, is_literal, is_strange = _cut(raw)
+        if not block.isascii():
+            block.decode()
         parts = pa.Array.from_buffers(
             pa.large_binary(), cuts.size, [None, pa.py_buffer(np.append(cuts.ravel(), len(raw))), pa.py_buffer(raw)]
         )
         rows = np.flatnonzero(~is_strange)
         self.n_strange += len(is_literal) - len(rows)
         literal, first = is_literal[rows], CUTS * rows
-        named = np.stack([first + SUBJECT, first + OBJECT], axis=1)[np.stack([literal | True, ~literal], axis=1)]
+        named = np.stack([first + SUBJECT, first + OBJECT], axis=1)[_have_ends(literal)]
         self.entities.append(parts.take(pa.array(named)).dictionary_encode())
         self.predicates.append(parts.take(pa.array(first + PREDICATE)).dictionary_encode())
         self.kinds.append(parts.take(pa.array(first[literal] + KIND)).dictionary_encode())
@@ -73,7 +75,7 @@ class StatementColumns:
         found, ids = _joined(self.entities)
         predicate, words = _joined(self.predicates)
         ends = np.zeros((len(is_literal), 2), dtype=np.int64)
-        ends[np.stack([is_literal | True, ~is_literal], axis=1)] = found
+        ends[_have_ends(is_literal)] = found
         triples = np.stack([ends[:, 0], predicate, ends[:, 1]], axis=1)[~is_literal]
         attributes = self._attributes(ends[is_literal, 0], words.tolist(), predicate[is_literal])
         return GraphData(ids, words, triples, attributes, prefixes=prefixes)
@@ -94,7 +96,7 @@ class StatementColumns:
 def _cut(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return int64 [n, CUTS], where the parts of each line begin, and which lines have a literal or a triple term."""
     ends, spaces, quotes = (np.flatnonzero(raw == sign) for sign in (END, SPACE, QUOTE))
-    if not len(ends) or ends[-1] != len(raw) - 1:
+    if len(raw) < CUTS or raw[-1] != END:
         raise SyntaxError(NO_STATEMENTS)
     last = len(raw) - 1
     spaces, quotes = np.append(spaces, [last] * 3), np.append(quotes, last)  # so that each line has what is looked for
@@ -119,7 +121,14 @@ def _cut(raw: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         starts, starts + ~is_blank, first - ~is_blank, first + 2, second - 1, value + ~ends_blank, end,
         end + is_literal, np.where(is_literal, after, end),
     )  # fmt: skip
-    return np.maximum.accumulate(np.stack(columns, axis=1), axis=1), is_literal, is_strange
+    cuts = np.stack(columns, axis=1)
+    cuts[is_strange] = starts[is_strange, None]
+    return cuts, is_literal, is_strange
+
+
+def _have_ends(is_literal: np.ndarray) -> np.ndarray:
+    """Return bool [n, 2]: every subject is an entity, and every object that is no literal."""
+    return np.stack([np.ones_like(is_literal), ~is_literal], axis=1)
 
 
 def _are_triples(raw: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -140,27 +149,18 @@ def _joined(chunks: list[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unescaped(texts: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Replace the escapes of canonical literals; the few by a code point one by one."""
+    """Replace the escapes of literals."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     escaped = pc.match_substring(texts, "\\")
     if not pc.any(escaped).as_py():
         return texts
-    some = texts.filter(escaped)
-    found = some
+    found = BETWEEN.join(texts.filter(escaped).to_pylist()).replace(b"\\\\", BACKSLASH)
     for escape, sign in ESCAPES:
-        found = pc.replace_substring(found, escape, sign)
-    by_code = pc.match_substring_regex(some, r"\\[uU]")
-    if pc.any(by_code).as_py():
-        rest = [BY_CODE.sub(_sign, text.decode()).encode() for text in some.filter(by_code).to_pylist()]
-        found = pc.replace_with_mask(found, by_code, pa.array(rest, pa.large_binary()))
-    return pc.replace_with_mask(texts, escaped, found)
-
-
-def _sign(found: re.Match[str]) -> str:
-    code = found[1] or found[2]
-    return chr(int(code, 16)) if code else LETTERS.get(found[3], found[3])
+        found = found.replace(escape, sign)
+    found = BY_CODE.sub(lambda code: chr(int(code[1] or code[2], 16)).encode(), found).replace(BACKSLASH, b"\\")
+    return pc.replace_with_mask(texts, escaped, pa.array(found.split(BETWEEN), pa.large_binary()))
 
 
 def _language_and_datatype(text: str) -> tuple[str, str]:

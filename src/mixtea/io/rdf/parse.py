@@ -103,9 +103,7 @@ class Statements:
                 blocks = ((line, reveal(block)) for line, block in blocks)
             cut = None  # without mending, terms are checked already
             try:
-                yield from self._quads(
-                    blocks, "N_QUADS", lenient=not mend
-                )
+                yield from self._quads(blocks, "N_QUADS", lenient=not mend)
             except SyntaxError as error:
                 cut = error.msg
             except UnreadableError:

@@ -55,13 +55,6 @@ def _is_text(start: bytes, encoding: str) -> bool:
     return not any(ord(sign) in CONTROLS for sign in text if ord(sign) < ASCII)
 
 
-def is_utf_8(block: bytes) -> bool:
-    try:
-        return block.isascii() or block.decode() is not None
-    except UnicodeDecodeError:
-        return False
-
-
 def encoding_of(path: Path) -> str:
     """Return the encoding of a text file: all of it is looked at, unless its beginning shows that it is UTF-16."""
     seen = ByteCounts()
