@@ -79,7 +79,8 @@ def test_without_statements():
         b"<a:a> <a:b> <a:c> .", b"\n", b"<a:a> <a:b> .\n", b"<a:a> <a:b> <a:c>\n", b"x <a:b> <a:c> .\n", b"   .\n",
         b"<a:a> b <a:c> .\n", b"<a:a> <a:b> c .\n", b'<a:a> <a:b> "x .\n', b'<a:a> <a:b> "x\n', b"<a:a <a:b> <a:c> .\n",
         b"<a:a> <a:b> <a:c .\n", b"<a:a> <a:b> <a:c>.\n", b"<a:a> <a:b>\n<a:c> .\n", b"<a:a> <a:b> <\xff> .\n",
-        b". .\n", b'<a:a> <a:b> "\\uD800" .\n', b'<a:a> <a:b> "\\UFFFFFFFF" .\n',        b'<a:a> <a:b> <a:c> .\n"x"\n', b"<a:a> \n<a:b> <a:c> .\n", b"<\n", b"<a:a>  <a:b> <a:c> .\n",
+        b". .\n", b'<a:a> <a:b> "\\uD800" .\n', b'<a:a> <a:b> "\\UFFFFFFFF" .\n',
+              b'<a:a> <a:b> <a:c> .\n"x"\n', b"<a:a> \n<a:b> <a:c> .\n", b"<\n", b"<a:a>  <a:b> <a:c> .\n",
     ],
 )  # fmt: skip
 def test_what_is_no_statement_is_an_error(block):
