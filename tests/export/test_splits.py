@@ -15,8 +15,7 @@ from mixtea.errors import ConfigError, DataError, Problems, RunError
 from mixtea.export.quoting import csv_text
 from mixtea.export.splits import split_file
 from mixtea.io.formats.sssom import read_sssom
-from mixtea.io.links.read import read_link_table
-from mixtea.io.links.split import assign_splits
+from mixtea.io.links.read import assign_splits, read_link_table
 
 THIRDS = {"train": 0.4, "valid": 0.2, "test": 0.4}
 LINKS = [(f"s{i}", f"t{i}") for i in range(10)]

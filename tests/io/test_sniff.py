@@ -11,7 +11,7 @@ from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 from mixtea import DataError, load_task
 from mixtea.io.formats.registry import FORMATS, format_row
 from mixtea.io.formats.typed_tables import TYPED_FORMATS
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.sniff import detect_format, format_warnings
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"

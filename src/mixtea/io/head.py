@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mixtea.io.safe.encoding import BOM, UTF_8, encoding_of, encoding_of_start
+from mixtea.io.safe.lines import BOM, UTF_8, encoding_of, encoding_of_start
 from mixtea.io.safe.open import open_input
 
 HEAD_BYTES = 1 << 16  # bytes

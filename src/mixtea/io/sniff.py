@@ -8,9 +8,9 @@ from pathlib import Path
 from mixtea.io.formats.recognise import BINARY, UNSUPPORTED
 from mixtea.io.formats.registry import FORMATS, format_row
 from mixtea.io.head import Head, head_of
-from mixtea.io.named_parts import bare_path, is_prefixed, split_name
-from mixtea.io.safe.encoding import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.paths import bare_path, is_prefixed, split_name
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.safe.lines import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
 
 ENDINGS = {ending: kind for kind, row in FORMATS.items() for ending in row.endings}
 UNSUPPORTED_ENDINGS = {

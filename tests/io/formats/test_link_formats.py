@@ -14,7 +14,7 @@ from mixtea.errors import Problems
 from mixtea.graph.iris import encode_id
 from mixtea.io.filter import GraphFilter
 from mixtea.io.formats.sssom import curie_map, read_sssom
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 SOURCE = "".join(f"<{E}{a}> <{E}r> <{E}{b}> .\n" for a, b in ("ab", "bc", "cd"))
 TARGET = "".join(f"<http://t.org/{a}> <http://t.org/r> <http://t.org/{b}> .\n" for a, b in ("AB", "BC", "CD"))

@@ -13,15 +13,11 @@ import zstandard
 
 from mixtea.errors import Problems
 from mixtea.io.formats.tsv import read_table
-from mixtea.io.rdf.parse import Statements
-from mixtea.io.rdf.sources import by_line, numbered
-from mixtea.io.safe import decompress
+from mixtea.io.rdf.parse import Statements, by_line, numbered
 from mixtea.io.safe import open as opening
-from mixtea.io.safe.decompress import GzipFrame, Unpacked, zstd_frames
-from mixtea.io.safe.limits import Limits, use_limits
+from mixtea.io.safe.limits import Limits, UnreadableError, use_limits
 from mixtea.io.safe.lines import CHUNK_BYTES, Lines, line_blocks
-from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.open import GzipFrame, Unpacked, open_input, zstd_frames
 
 ZST = zstandard.ZstdCompressor().compress
 NOISE = os.urandom(70_000)
@@ -70,20 +66,20 @@ def test_frames_follow_each_other_with_padding(pack, frame, data, tmp_path):
     for cut in (1, 5, len(pack(data)) - 1):
         with pytest.raises(EOFError):
             Unpacked(io.BytesIO(pack(data)[:cut]), frame).readall()
-    with pytest.raises(decompress.NotPackedError):
+    with pytest.raises(opening.NotPackedError):
         Unpacked(io.BytesIO(b"hello, world"), frame).readall()
     broken = bytearray(pack(NOISE))
     broken[-6:-2] = b"????"
     if frame is GzipFrame:
-        with pytest.raises(decompress.DamagedError, match="incorrect data check"):
+        with pytest.raises(opening.DamagedError, match="incorrect data check"):
             Unpacked(io.BytesIO(broken), frame).readall()
 
 
 def test_packed_bytes_that_hold_nothing(monkeypatch):
-    monkeypatch.setattr(decompress, "MAX_IDLE_BYTES", 100_000)
+    monkeypatch.setattr(opening, "MAX_IDLE_BYTES", 100_000)
     skipped = struct.pack("<II", 0x184D2A50, 10**6) + bytes(10**6)
     for data, frame in ((gzip.compress(b"x") + bytes(300_000), GzipFrame), (skipped, zstd_frames())):
-        with pytest.raises(decompress.DamagedError, match="hold nothing"):
+        with pytest.raises(opening.DamagedError, match="hold nothing"):
             Unpacked(io.BytesIO(data), frame).readall()
 
 

@@ -13,17 +13,26 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import ColumnRead, GraphData, attribute_data, concat, triple_data, value_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import items_of, names_of
+from mixtea.io.columns.cells import is_id_word, items_of, names_of, words_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
-from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, ColumnStats, column_kinds
-from mixtea.io.columns.references import RowKey, key_referred_to, unknown_key
-from mixtea.io.columns.words import is_id_word, words_of
+from mixtea.io.columns.kinds import (
+    ID,
+    LIST,
+    MIN_DISTINCT_ID,
+    NAME,
+    REFERENCE,
+    ColumnStats,
+    RowKey,
+    column_kinds,
+    key_referred_to,
+    unknown_key,
+)
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.headers import find_id_column
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR
 from mixtea.io.formats.tsv import Table, object_array
-from mixtea.io.named_parts import plain_name, split_name
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.paths import plain_name, split_name
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.text.name_words import kind_of_name
 
 LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called

@@ -19,7 +19,7 @@ import pandas as pd
 from mixtea.errors import Problems, shorten
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.tsv import object_array
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, truncate_rows
+from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, truncate_rows
 from mixtea.io.safe.sandboxed.table_child import CELLS
 from mixtea.messages import is_whole
 

@@ -13,20 +13,18 @@ from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats import recognise
 from mixtea.io.formats.alignment import read_alignment
 from mixtea.io.formats.headers import LINK_HEADERS, TRIPLE_HEADERS
-from mixtea.io.formats.json_links import read_json_links
-from mixtea.io.formats.json_rows import read_json_rows
+from mixtea.io.formats.json_records import read_json_links, read_json_rows
 from mixtea.io.formats.link_tables import LinkTable, identity_links, prefix_tables
 from mixtea.io.formats.obo import read_obo, read_obo_links
-from mixtea.io.formats.rdf_graph import read_rdf
-from mixtea.io.formats.rdf_links import read_rdf_links
+from mixtea.io.formats.rdf import read_rdf, read_rdf_links
 from mixtea.io.formats.recognise import Recogniser
 from mixtea.io.formats.sssom import read_sssom
 from mixtea.io.formats.tables import read_columns
 from mixtea.io.formats.typed_tables import TYPED_FORMATS, read_typed_table
 from mixtea.io.formats.wide_tables import columns_to_graph, find_wide_header, read_wide_table
 from mixtea.io.head import head_of
-from mixtea.io.safe.problems import UnreadableError
-from mixtea.io.separators import check_separator
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.table_layout import check_separator
 
 
 class Format(NamedTuple):

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.io.safe.encoding import UTF_8
-from mixtea.io.safe.lines import line_blocks
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
+from mixtea.io.safe.lines import UTF_8, line_blocks
 
 
 @dataclass(frozen=True, eq=False)

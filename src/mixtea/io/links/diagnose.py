@@ -18,7 +18,7 @@ from mixtea.errors import Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.links.resolve import LEFT_OUT, OBSOLETE, LinkEnds, entities_by_label, unique_labels_to_ids
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
 from mixtea.text.names import last_part
 
 MAX_LINKS_TRIED = 2000  # links that are tried

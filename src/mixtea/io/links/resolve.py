@@ -19,7 +19,7 @@ from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR, LinkTable
 from mixtea.io.memory.frames import id_text
 from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolve_iri
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
 from mixtea.text.names import last_part
 
 if TYPE_CHECKING:

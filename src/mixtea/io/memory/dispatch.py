@@ -16,7 +16,7 @@ from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.headers import LINK_HEADERS, normalise_header
 from mixtea.io.formats.link_tables import LinkTable, parse_confidences
-from mixtea.io.formats.table_process import CONFIDENCE_NAMES
+from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.memory.frames import ARROW, as_table, frame_of_arrow, read_table_object
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
@@ -49,11 +49,11 @@ class InMemory:
         if self.kind == GRAPH:
             raise DataError(f"{self.path}: read already. Give it alone, or what it was read from with the others.")
         if self.kind == RDFLIB:
-            from mixtea.io.memory.rdflib_graph import read_rdflib
+            from mixtea.io.memory.graphs import read_rdflib
 
             return read_rdflib(self.thing, self.path, problems)
         if self.kind == NETWORKX:
-            from mixtea.io.memory.networkx_graph import read_networkx
+            from mixtea.io.memory.graphs import read_networkx
 
             return read_networkx(self.thing, self.path, problems)
         return read_table_object(self.thing, self.path, problems)
@@ -62,7 +62,7 @@ class InMemory:
         """Read the object as links, by ids or labels."""
         problems.by_row.add(self.path)
         if self.kind == RDFLIB:
-            from mixtea.io.memory.rdflib_graph import read_rdflib_links
+            from mixtea.io.memory.graphs import read_rdflib_links
 
             return read_rdflib_links(self.thing, self.path, problems)
         if self.kind == GRAPH:

@@ -11,18 +11,20 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
 from mixtea.io.rdf.columns import MIN_BLOCK_BYTES, StatementColumns
-from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
-from mixtea.io.rdf.sources import Blocks, ProcessLines, RecordedStart, by_line, numbered, xml_prefixes
-from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending, xml_prefixes
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.lines import Lines
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.safe.sandboxed.xml_ids import reveal
+from mixtea.io.safe.sandboxed.xml_scan import reveal
 from mixtea.messages import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
+
+
+from mixtea.io.safe.limits import limit_exceeded
+from mixtea.io.safe.lines import TOO_DEEP
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
@@ -242,3 +244,66 @@ def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Me
     """Return the line of the first wanted statement."""
     statements = Statements(path, kind, by_line=True, mending=mending)
     return next((statements.line for quad in statements if wanted(quad)), None)
+
+
+START_BYTES = 64 * 1024
+
+
+Blocks = Iterator[tuple[int, bytes]]
+
+
+def by_line(blocks: Blocks) -> Blocks:
+    """Yield (number, line) of each line."""
+    for first, block in blocks:
+        yield from enumerate(block.split(b"\n"), first)
+
+
+def numbered(blocks: Blocks) -> Blocks:
+    """Yield (number, statement) of lines that begin with their line number in the original file."""
+    for _, line in by_line(blocks):
+        if line:
+            number, _, statement = line.partition(b"\t")
+            yield int(number), statement
+
+
+class RecordedStart:
+    """A file that records the beginning of what is read from it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.first = file, b""
+
+    def read(self, size: int) -> bytes:
+        block = self.file.read(size)
+        if len(self.first) < START_BYTES:
+            self.first = (self.first + block)[:START_BYTES]
+        return block
+
+
+class ProcessLines(Lines):
+    """The statements that a process makes of a file, limited in proportion to it.
+
+    With `numbered` each begins with the number of its line in the file.
+    """
+
+    def __init__(self, path: Path, process: Process, *, numbered: bool = False) -> None:
+        super().__init__(path, process.out.read1, "statement", rdf=True)
+        self.process, self.n_bytes, self.numbered, self.too_deep = process, 0, numbered, False
+
+    def whole(self, least: int = 1) -> Blocks:
+        """Yield whole statements; one without an end comes from a process that was stopped."""
+        cut = ((first, block[: block.rfind(b"\n") + 1]) for first, block in super().whole(least))
+        return ((first, block) for first, block in cut if block)
+
+    def block(self) -> bytes:
+        block = super().block()
+        self.n_bytes += len(block)
+        if self.n_bytes > self.limits.bytes_for(self.process.n_fed):
+            what = f"{self.process.n_fed:,} bytes become {self.n_bytes:,} and more by their prefixes or entities"
+            raise limit_exceeded(self.path, None, what, "max_expansion")
+        return block
+
+    def _too_deep(self, number: int) -> UnreadableError:
+        self.too_deep = True
+        if not self.numbered:
+            return super()._too_deep(number)
+        return limit_exceeded(self.path, int(self.nesting.start.partition(b"\t")[0]), TOO_DEEP, "max_nesting")

@@ -13,8 +13,8 @@ import numpy as np
 
 from mixtea.errors import DataError, MissingExtraError, is_full_memory
 from mixtea.graph.graph import Graph
-from mixtea.io.safe.model_folder import check_model_folder
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.vectors.model_folder import check_model_folder
 from mixtea.messages import visible
 from mixtea.text.entity_texts import entity_texts
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from small_files import graph_of
 
 from mixtea.errors import Problems
-from mixtea.io.formats import fast_tables
-from mixtea.io.formats.fast_tables import read_fast
+from mixtea.io.formats import tables
 from mixtea.io.formats.registry import read_graph_data
-from mixtea.io.formats.tables import read_layout
+from mixtea.io.formats.tables import read_fast, read_layout
 from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.table_layout import Layout
 
@@ -24,7 +23,7 @@ PLAIN = {
     "empty cells": ",,,\n,,,x\n",
     "literal quotes": 'a,5" disk,7",x\nb,"\n'.replace('b,"', 'b,c,d"e"f,g'),
     "a wide space": "\u3000,\xa0,\u2028,\x85\n",
-    "long lines": ("a" * (fast_tables.ARROW_BLOCK_BYTES + 1) + ",b,c,d\n") * 2,
+    "long lines": ("a" * (tables.ARROW_BLOCK_BYTES + 1) + ",b,c,d\n") * 2,
     "a mark inside": "a,b,c,\ufeff\n",
 }
 ODD = {
@@ -50,7 +49,7 @@ LAYOUT = Layout(",", (0, 1, 2, 3), 4)
 
 @pytest.fixture(autouse=True)
 def _small_files_too(monkeypatch):
-    monkeypatch.setattr(fast_tables, "MIN_BYTES", 0)
+    monkeypatch.setattr(tables, "MIN_BYTES", 0)
 
 
 def cells(columns):
@@ -62,7 +61,7 @@ def both(path, layout, kind):
     fast = read_fast(path, layout, quoted=kind == "CSV", encoding="utf-8")
     found = fast and (cells(column.array() for column in fast.columns), fast.lines.tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast_tables, "MIN_BYTES", 1 << 60)
+        patch.setattr(tables, "MIN_BYTES", 1 << 60)
         table = read_layout(path, kind, layout, Problems())
     return found, (cells(table.columns), table.lines.tolist())
 
@@ -96,7 +95,7 @@ def test_a_header_of_several_lines_is_odd(text, tmp_path):
 
 
 def test_a_row_too_few_is_never_overlooked(tmp_path, monkeypatch):
-    monkeypatch.setattr(fast_tables, "_plain_lines", lambda *block, quoted: 2)
+    monkeypatch.setattr(tables, "_plain_lines", lambda *block, quoted: 2)
     assert both(write(tmp_path, {"t.csv": "a,b,c,d\n"}) / "t.csv", LAYOUT, "CSV")[0] is None
 
 
@@ -141,7 +140,7 @@ def graph_said(graph):
 @pytest.mark.parametrize("text", [WIDE, WIDE.replace(",", "#"), WIDE.replace("id,", "ids,").replace("3,Pear", "3,Fig")])
 def test_a_graph_is_the_same_by_both_readers(tmp_path, monkeypatch, text):
     fast = graph_of(tmp_path, {"g.csv": text})
-    monkeypatch.setattr(fast_tables, "MIN_BYTES", 1 << 60)
+    monkeypatch.setattr(tables, "MIN_BYTES", 1 << 60)
     assert graph_said(fast) == graph_said(graph_of(tmp_path, {"g.csv": text}))
     assert fast.n_triples > 3 and "http://f.org/" in fast.ids and "007" in fast.attributes.value.texts()
 

@@ -1,15 +1,29 @@
-"""Read links in RDF: statements that two IRIs are the same."""
+"""Read an RDF file as a graph, in which IRIs are entities and literals values, or as links, statements of identity."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mixtea.errors import Problems
+from mixtea.graph.builder import GraphData
+from mixtea.graph.prefixes import BUILT_IN, expand
+from mixtea.graph.terms import without_vocabulary
+from mixtea.io.rdf.blank_nodes import collapse_blank_nodes
+from mixtea.io.rdf.mend import NO_BASE
+from mixtea.io.rdf.parse import Statements, find_line, read_mending
+
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
+
+
+from collections import Counter
 
 import numpy as np
 
-from mixtea.errors import MAX_VALUE_KEPT, Problems
+from mixtea.errors import MAX_VALUE_KEPT
 from mixtea.graph.iris import MARK, NOTES
 from mixtea.graph.prefixes import merge_prefixes, shorten
 from mixtea.io.formats.link_tables import (
@@ -22,8 +36,46 @@ from mixtea.io.formats.link_tables import (
     left_out_warning,
     link_columns,
 )
-from mixtea.io.rdf.parse import Statements, read_mending
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
+
+TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of plain text
+
+
+def read_rdf(path: Path, kind: str, problems: Problems) -> GraphData:
+    """Read a file: entities and predicates in their order of appearance, without blank nodes."""
+    part, mending = read_mending(path, kind, problems, partial(_read_columns, problems))
+    part = without_vocabulary(collapse_blank_nodes(part, path))
+    if not mending:
+        return part
+    base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
+    return replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
+
+
+def _read_columns(problems: Problems, statements: Statements) -> GraphData:
+    found = statements.columns()
+    if found.n_strange:
+        _report_triple_terms(statements, found.n_strange, problems)
+    return found.graph(statements.prefixes)
+
+
+def _report_triple_terms(statements: Statements, n: int, problems: Problems) -> None:
+    first: list[str] = []
+
+    def is_strange(quad: Quad) -> bool:
+        from pyoxigraph import BlankNode, Literal, NamedNode
+
+        found = not isinstance(quad.subject, NamedNode | BlankNode) or not isinstance(
+            quad.object, NamedNode | BlankNode | Literal
+        )
+        if found:
+            first.append(str(quad.triple))
+        return found
+
+    path = statements.path
+    line = find_line(path, statements.kind, is_strange, statements.anew())
+    what = f"{n:,} statement{'s' if n > 1 else ''} about a triple (RDF 1.2), the first"
+    todo = "Remove them, or state them with an entity of their own in place of the triple."
+    problems.add(path, line, first[0] if first else "", what, todo)
 
 
 def read_rdf_links(path: Path, kind: str, problems: Problems) -> LinkTable:
