@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
+
 import pytest
 from conftest import write
 from hypothesis import given, settings
@@ -11,7 +15,7 @@ from small_files import graph_of
 from mixtea.errors import Problems
 from mixtea.io.formats import tables
 from mixtea.io.formats.registry import read_graph_data
-from mixtea.io.formats.tables import read_fast, read_layout
+from mixtea.io.formats.tables import csv_rows, read_fast, read_layout
 from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.table_layout import Layout
 
@@ -149,3 +153,34 @@ def test_triples_are_read_so_too(tmp_path):
     path = write(tmp_path, {"g.csv": "head,relation,tail\na,r,b\nb,r,a\n"}) / "g.csv"
     part = read_graph_data(path, "CSV", Problems())
     assert part.ids.tolist() == ["a", "b"] and part.triples.tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def by_csv(text, delimiter):
+    """What the module csv makes of a text: rows that are not blank with their lines, and the lines of errors."""
+    lines, found = iter(io.StringIO(text, newline="")), []
+    reader, n = csv.reader(lines, delimiter=delimiter, strict=True), 0
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return found
+        except csv.Error:
+            row = None
+        if row != []:
+            found.append((n + 1, row))
+        n = reader.line_num
+
+
+@given(st.text(alphabet=list(',"\n\r;a \x0b\u2028'), max_size=40), st.sampled_from(",;"))
+@settings(max_examples=400, deadline=None)
+def test_rows_are_those_of_the_module_csv(text, delimiter):
+    problems = Problems()
+    rows = list(csv_rows(Path("t.csv"), iter(io.StringIO(text, newline="")), problems, delimiter=delimiter))
+    found = sorted([*rows, *((problem.line, None) for problem in problems.found)], key=lambda one: one[0])
+    assert found == by_csv(text, delimiter)
+
+
+def test_a_long_field_needs_no_limit_of_the_process(tmp_path):
+    before = csv.field_size_limit()
+    graph = graph_of(tmp_path, {"g.csv": f'id,name\na,"{"x" * (before + 1)}\n"\n'})
+    assert len(graph.label(0)) == before + 2 and csv.field_size_limit() == before

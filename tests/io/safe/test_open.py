@@ -196,3 +196,31 @@ def test_blank_lines_count_if_more_comes_in_a_later_block(tmp_path, monkeypatch)
     assert table.lines.tolist() == [1, 7] and table.columns[0].tolist() == ["a", "c"]
     assert sorted((p.line, p.what) for p in problems.found) == [
         *((line, "a blank line") for line in range(2, 7)), (8, "byte ff is not UTF-8 in")]  # fmt: skip
+
+
+def test_a_file_whose_beginning_was_read_is_opened_once(tmp_path, monkeypatch):
+    path, opened = tmp_path / "g.tsv.gz", []
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf\xef\xbb\xbfa\tb\tc\n" * 2))
+    first = opening.open_regular
+    monkeypatch.setattr(opening, "open_regular", lambda path: opened.append(path) or first(path))
+
+    def whole():
+        with open_input(path) as file:
+            return file.read()
+
+    text = whole()
+    assert text.startswith(b"\xef\xbb\xbfa") and len(opened) == 1
+    with opening.keep_open():
+        with opening.keep_open():
+            assert opening.first_bytes(path, 5) == text[:5] and opening.first_bytes(path, 9) == text[:9]
+        assert len(opened) == 3 and whole() == text and len(opened) == 3 and whole() == text and len(opened) == 4
+        opening.first_bytes(path, 5)
+        path.write_bytes(gzip.compress(b"other"))
+        assert whole() == b"other"  # and not what it was
+        opening.first_bytes(path, 5)
+        path.unlink()
+        with pytest.raises(UnreadableError, match="no such file"):
+            whole()
+        path.write_bytes(gzip.compress(b"left"))
+        kept = opening.first_bytes(path, 9) and opening._kept.get()[path]
+    assert kept.closed and kept.raw.raw.closed and opening.first_bytes(path, 9) == b"left"

@@ -1,4 +1,4 @@
-"""Recognise what is in a table by its cells (numbers with units, dates, codes, lists) and by what columns are called."""
+"""Recognise what is in a table by its cells (numbers with units, dates, codes, lists) and by the names of columns."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ lines within the limits, after checks of encoding, line ends and quotes; the num
 
 from __future__ import annotations
 
-import csv
+import re
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -93,49 +93,75 @@ def csv_rows(
     path: Path, lines: Iterator[str], problems: Problems, *, delimiter: str = ",", lines_before: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield (first line, fields) of each row that is not blank; a broken quote is a problem."""
-    record, limits = RecordLines(path, lines, lines_before), current_limits()
-    allowed = csv.field_size_limit(limits.max_token_mib * MIB)
-    try:
-        reader = csv.reader(record, delimiter=delimiter, strict=True)
-        while True:
-            record.begin()
-            try:
-                row = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                what = "an open quote" if "unexpected end" in str(error) else f"broken quoting ({error})"
-                todo = 'Quote a field as "...", and write a quote inside it twice.'
-                problems.add(path, record.line, record.first.rstrip("\r\n"), what, todo)
-                continue
-            if len(row) > limits.max_columns:
-                raise limit_exceeded(path, record.line, f"{len(row):,} columns", "max_columns")
-            if row:
-                yield record.line, row
-    finally:
-        csv.field_size_limit(allowed)
+    records, max_columns = CsvRecords(path, lines, delimiter, lines_before), current_limits().max_columns
+    while True:
+        try:
+            row = records.read()
+        except QuoteError as error:
+            todo = 'Quote a field as "...", and write a quote inside it twice.'
+            problems.add(path, records.line, records.first.rstrip("\r\n"), str(error), todo)
+            continue
+        if row is None:
+            return
+        if len(row) > max_columns:
+            raise limit_exceeded(path, records.line, f"{len(row):,} columns", "max_columns")
+        if row:
+            yield records.line, row
 
 
-class RecordLines:
-    """Lines of a file for the module csv, with the line where the current record began."""
+class QuoteError(ValueError):
+    """A quote that is not closed, or text after one that is."""
 
-    def __init__(self, path: Path, lines: Iterator[str], lines_before: int) -> None:
-        self.path, self.lines, self.n, self.longest = path, lines, lines_before, current_limits().max_token_mib * MIB
-        self.line, self.first, self.size = 0, "", 0
 
-    def begin(self) -> None:
-        self.line, self.first, self.size = self.n + 1, "", 0
+class CsvRecords:
+    """A reader of records, which may go over several lines, with the line where the current one began.
 
-    def __iter__(self) -> Iterator[str]:
+    Unlike the module csv it needs no limit of the whole process for the length of a field.
+    """
+
+    def __init__(self, path: Path, lines: Iterator[str], delimiter: str, lines_before: int) -> None:
+        self.path, self.lines, self.delimiter, self.n = path, lines, delimiter, lines_before
+        self.longest = current_limits().max_token_mib * MIB
+        self.line, self.first = 0, ""
+
+    def read(self) -> list[str] | None:
+        """Return the fields of the next record, none of a blank line; None at the end."""
+        self.line, fields, text, size = self.n + 1, list[str](), list[str](), 0  # the text is of an open quote
         for line in self.lines:
-            if not self.size:
-                self.first = line
-            self.n += 1
-            self.size += len(line)
-            if self.size > self.longest:
+            self.first = line if not size else self.first
+            self.n, size = self.n + 1, size + len(line)
+            if size > self.longest:
                 what = f"an open quote, or a record of more than {self.longest // MIB} MiB"
                 raise limit_exceeded(self.path, self.line, what, "max_token_mib")
-            yield line
+            if not text and '"' not in line:
+                return line.rstrip("\r\n").split(self.delimiter) if line.rstrip("\r\n") else []
+            if self._add_fields(line, fields, text):
+                return fields
+        if text:
+            raise QuoteError("an open quote")
+        return None
+
+    def _add_fields(self, line: str, fields: list[str], text: list[str]) -> bool:
+        """Add the fields of a line; False if its last quote stays open."""
+        place = 0
+        while True:
+            if not text and not line.startswith('"', place):
+                end = line.find(self.delimiter, place)
+                fields.append(line[place:end] if end >= 0 else line[place:].rstrip("\r\n"))
+                sign, place = self.delimiter if end >= 0 else "", end + 1
+            else:
+                start = place if text else place + 1
+                end = IN_QUOTES.match(line, start).end()  # type: ignore[union-attr] # it matches nothing, too
+                text.append(line[start:end])
+                if end == len(line):
+                    return False
+                fields.append("".join(text).replace('""', '"'))
+                text.clear()
+                sign, place = line[end + 1 : end + 2], end + 2
+                if sign not in (self.delimiter, "\r", "\n", ""):
+                    raise QuoteError(f"broken quoting ('{self.delimiter}' expected after '\"')")
+            if sign != self.delimiter:
+                return True
 
 
 def _read_tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
@@ -171,6 +197,7 @@ def _read_csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> 
     return Table(path, tuple(flat[i::n] for i in range(n)), np.array(lines, dtype=np.int64))
 
 
+IN_QUOTES = re.compile(r'(?:[^"]++|"")*+')
 MIN_BYTES = 1 << 16  # of a file: smaller ones are read soon enough
 ARROW_BLOCK_BYTES = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
 QUOTE, LINE_END = b'"'[0], b"\n"[0]

@@ -10,7 +10,8 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -174,6 +175,7 @@ UTF_16 = {
     b"\xfe\xff": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_kept: ContextVar[dict[Path, BufferedReader] | None] = ContextVar("mixtea_kept_open", default=None)
 COPY_AGAIN = "Copy or download the file again."
 
 
@@ -183,11 +185,60 @@ def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
 
     So is UTF-16, unless `utf_16`.
     """
+    with _explained(path):
+        kept = _take_kept(path)
+        with kept or _opened(path) as file:
+            _check_start(path, file, utf_16, has_mark=kept is None)
+            yield file
+
+
+def first_bytes(path: Path, n: int) -> bytes:
+    """Return the beginning of a file, as `open_input` gives it; inside `keep_open` the file stays open."""
+    with _explained(path), ExitStack() as stack:
+        file = stack.enter_context(_opened(path))
+        _check_start(path, file, utf_16=True)
+        data = file.peek(n)[:n]
+        if (kept := _kept.get()) is not None:
+            stack.pop_all()
+            if before := kept.pop(path, None):
+                before.close()
+            kept[path] = file
+        return data
+
+
+@contextmanager
+def keep_open() -> Iterator[None]:
+    """Hand files whose beginning was read inside the block to those who open them next: each is opened once."""
+    token = _kept.set({}) if _kept.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            for file in (_kept.get() or {}).values():
+                file.close()
+            _kept.reset(token)
+
+
+def _take_kept(path: Path) -> BufferedReader | None:
+    """Return the file that was kept open, if the path still leads to it as it was."""
+    file = (_kept.get() or {}).pop(path, None)
+    if file is None:
+        return None
+    try:
+        found = (os.fstat(file.fileno()), path.stat())
+        if len({(one.st_ino, one.st_size, one.st_mtime_ns) for one in found}) == 1:
+            return file
+    except OSError:  # it is gone, which opening it reports
+        pass
+    file.close()
+    return None
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     kind = COMPRESSED.get(path.suffix.lower(), "")
     try:
-        with open_regular(path) as raw, LimitedReader(path, raw, kind).buffered() as file:
-            _check_start(path, file, utf_16)
-            yield file
+        yield
     except EOFError:
         raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", COPY_AGAIN) from None
     except NotPackedError:
@@ -204,12 +255,16 @@ def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
         raise open_error(path, error) from None
 
 
-def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
+def _opened(path: Path) -> BufferedReader:
+    return LimitedReader(path, open_regular(path), COMPRESSED.get(path.suffix.lower(), "")).buffered()
+
+
+def _check_start(path: Path, file: BufferedReader, utf_16: bool, *, has_mark: bool = True) -> None:
     start = file.peek(4)
     for first, (what, todo) in (FIRST_BYTES if utf_16 else FIRST_BYTES | UTF_16).items():
         if start.startswith(first):
             raise UnreadableError(path, None, "", what, todo)
-    if start.startswith(BYTE_ORDER_MARK):
+    if has_mark and start.startswith(BYTE_ORDER_MARK):
         file.read(len(BYTE_ORDER_MARK))
 
 
@@ -269,6 +324,10 @@ class LimitedReader(io.RawIOBase):
     def fileno(self) -> int:
         """Return the descriptor of the file on disk, packed or not."""
         return self.raw.fileno()
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer, if the file goes on for so long."""
