@@ -222,5 +222,5 @@ def test_a_file_whose_beginning_was_read_is_opened_once(tmp_path, monkeypatch):
         with pytest.raises(UnreadableError, match="no such file"):
             whole()
         path.write_bytes(gzip.compress(b"left"))
-        kept = opening.first_bytes(path, 9) and opening._kept.get()[path]
+        kept = opening.first_bytes(path, 9) and opening._kept.get()[path][0]
     assert kept.closed and kept.raw.raw.closed and opening.first_bytes(path, 9) == b"left"

@@ -175,7 +175,7 @@ UTF_16 = {
     b"\xfe\xff": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_kept: ContextVar[dict[Path, BufferedReader] | None] = ContextVar("mixtea_kept_open", default=None)
+_kept: ContextVar[dict[Path, tuple[BufferedReader, Any]] | None] = ContextVar("mixtea_kept_open", default=None)
 COPY_AGAIN = "Copy or download the file again."
 
 
@@ -200,9 +200,10 @@ def first_bytes(path: Path, n: int) -> bytes:
         data = file.peek(n)[:n]
         if (kept := _kept.get()) is not None:
             stack.pop_all()
-            if before := kept.pop(path, None):
+            before, _ = kept.pop(path, (file, None))
+            if before is not file:
                 before.close()
-            kept[path] = file
+            kept[path] = file, _status(path)
         return data
 
 
@@ -214,24 +215,27 @@ def keep_open() -> Iterator[None]:
         yield
     finally:
         if token is not None:
-            for file in (_kept.get() or {}).values():
+            for file, _ in (_kept.get() or {}).values():
                 file.close()
             _kept.reset(token)
 
 
 def _take_kept(path: Path) -> BufferedReader | None:
     """Return the file that was kept open, if the path still leads to it as it was."""
-    file = (_kept.get() or {}).pop(path, None)
-    if file is None:
+    file, then = (_kept.get() or {}).pop(path, (None, None))
+    if file and then != _status(path):
+        file.close()
         return None
+    return file
+
+
+def _status(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file; None of one that is gone, which opening it reports."""
     try:
-        found = (os.fstat(file.fileno()), path.stat())
-        if len({(one.st_ino, one.st_size, one.st_mtime_ns) for one in found}) == 1:
-            return file
-    except OSError:  # it is gone, which opening it reports
-        pass
-    file.close()
-    return None
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @contextmanager
