@@ -65,7 +65,7 @@ def test_sssom_keeps_its_head_and_all_columns_and_rejected_pairs_train(tmp_path)
     write(tmp_path, {"l.sssom.tsv": SSSOM})
     parts, _ = split_file(tmp_path / "l.sssom.tsv", tmp_path / "out", THIRDS)
     assert {name: part.n_links for name, part in parts.items()} == {"train": 4, "valid": 2, "test": 4}
-    tables = {name: read_sssom(part.path, Problems()) for name, part in parts.items()}
+    tables = {name: read_sssom(part.path, "SSSOM", Problems()) for name, part in parts.items()}
     assert sorted(full for table in tables.values() for full in table.full_ids[0][~table.rejected]) == sorted(
         f"http://a/{s}" for s, _ in LINKS
     )

@@ -14,16 +14,15 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.labels import DEFAULT_LANGUAGES, TRANSLATION_RANK, Labels
 from mixtea.graph.synonym_groups import Groups, merge_groups
 from mixtea.io.formats.headers import NAME_HEADERS, WORD_HEADERS, Headers
-from mixtea.io.formats.tables import read_columns
-from mixtea.io.formats.tsv import Table, text_blocks
-from mixtea.io.formats.typed_tables import TYPED_FORMATS
+from mixtea.io.formats.registry import FORMATS
+from mixtea.io.formats.tsv import Table, drop_empty_labels, text_blocks
 from mixtea.io.safe.limits import collect_unreadable, current_limits, limit_exceeded
 from mixtea.io.safe.lines import encoding_of
 from mixtea.io.sniff import detect_format_among
 from mixtea.text.names import entity_names, normalized_name
 from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS, TOO_LONG, Dictionary
 
-TABLE_FORMATS = ("TSV", "CSV", *TYPED_FORMATS)
+TABLES = {kind: row.read_columns for kind, row in FORMATS.items() if row.read_columns}
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ def _read(path: Path, headers: Headers, problems: Problems) -> Table | None:
     """Read two columns, of which the second may be empty; None where the file cannot be read, which is a problem."""
     with collect_unreadable(problems):
         todo = f"Write a table of two columns ({', '.join(headers[0])}) as .tsv, .csv, .xlsx or .parquet."
-        kind = detect_format_among(path, TABLE_FORMATS, "table of names", todo)
-        return read_columns(path, kind, headers, problems, last_may_be_empty=True)
+        kind = detect_format_among(path, TABLES, "table of names", todo)
+        return drop_empty_labels(TABLES[kind](path, kind, headers, problems), problems, n=1)
     return None
 
 

@@ -263,4 +263,4 @@ NO_MAPS = {
 def test_a_curie_map_that_is_no_plain_map(text, tmp_path):
     write(tmp_path, {"l.sssom.tsv": text + "subject_id\tpredicate_id\tobject_id\n"})
     with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is not a plain map of .* Write"):
-        read_sssom(tmp_path / "l.sssom.tsv", Problems())
+        read_sssom(tmp_path / "l.sssom.tsv", "SSSOM", Problems())

@@ -14,12 +14,11 @@ import pandas as pd
 from mixtea.errors import Problems, shorten
 from mixtea.graph.iris import NOTES, decode_id
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.io.formats.headers import ID_NAME, LINK_HEADERS, normalise_header
-from mixtea.io.formats.tables import read_columns, read_layout
+from mixtea.io.formats.headers import ID_NAME, normalise_header
+from mixtea.io.formats.tables import read_layout
 from mixtea.io.formats.tsv import Table
-from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES, TYPED_FORMATS
 from mixtea.io.head import head_of
-from mixtea.io.safe.limits import UnreadableError, collect_unreadable, current_limits
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.table_layout import find_layout, possible_headers, possible_separators, split_line
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
@@ -32,7 +31,6 @@ EQUAL_RELATIONS = frozenset(
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 CLOSE = expand("skos:closeMatch", BUILT_IN)
 NO_NOTES: Mapping[str, str] = {}
-CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]
 TABLE_SEPARATOR = "/"  # the name of a table and an id that another table has too
 TABLE_COLUMNS = ("source_table", "target_table")
 
@@ -138,18 +136,6 @@ def close_warning(path: Path, n: int) -> tuple[str, ...]:
     """Warn that some links are skos:closeMatch, taken as identity."""
     links = "1 link is" if n == 1 else f"{n:,} links are"
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
-
-
-def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
-    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
-    if table.confidences is not None or kind not in ("TSV", "CSV", *TYPED_FORMATS):
-        return table.confidences
-    ignored = Problems(current_limits().max_problems)  # which were reported before
-    with collect_unreadable(ignored):
-        found = read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True, last_may_be_empty=True)
-        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
-        return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
-    return None
 
 
 def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:

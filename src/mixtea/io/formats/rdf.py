@@ -42,13 +42,23 @@ TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:la
 
 
 def read_rdf(path: Path, kind: str, problems: Problems) -> GraphData:
-    """Read a file: entities and predicates in their order of appearance, without blank nodes."""
+    """Read entities and predicates in their order of appearance, without blank nodes; an error if nothing is stated."""
     part, mending = read_mending(path, kind, problems, partial(_read_columns, problems))
     part = without_vocabulary(collapse_blank_nodes(part, path))
-    if not mending:
-        return part
-    base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
-    return replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
+    if mending:
+        base, ontology = mending.used_base, "" if part.ontology == NO_BASE else part.ontology
+        part = replace(part, ontology=ontology, notes=(*part.notes, mending.note()), base=base)
+    if not len(part.ids) and not any(problem.file == path for problem in problems.found):
+        if part.notes:
+            todo = "Give them IRIs: without a name they cannot be mapped."
+            raise UnreadableError(path, None, "", "nothing but blank nodes", todo)
+        todo = (
+            "JSON needs @context and @id to be JSON-LD; else save triples as CSV."
+            if kind == "JSON-LD"
+            else "It needs triples."
+        )
+        raise UnreadableError(path, None, "", f"no statement: the {kind} file is empty", todo)
+    return part
 
 
 def _read_columns(problems: Problems, statements: Statements) -> GraphData:

@@ -68,7 +68,7 @@ class CurieMapError(ValueError):
         self.line, self.text = line, text
 
 
-def read_sssom(path: Path, problems: Problems) -> LinkTable:
+def read_sssom(path: Path, kind: str, problems: Problems) -> LinkTable:
     """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
     encoding = text_encoding(path)
     comments, table = _split_comments(text_lines(path, problems, encoding))

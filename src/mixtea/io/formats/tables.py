@@ -21,8 +21,7 @@ from mixtea.errors import Problems
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.cell_values import CodedColumn, Column, text_column
 from mixtea.io.formats.headers import Headers
-from mixtea.io.formats.tsv import Table, drop_empty_labels, object_array, read_rows, text_lines
-from mixtea.io.formats.typed_tables import TYPED_FORMATS, read_typed_columns
+from mixtea.io.formats.tsv import Table, object_array, read_rows, text_lines
 from mixtea.io.head import head_of, text_encoding
 from mixtea.io.safe.limits import MIB, current_limits, limit_exceeded
 from mixtea.io.safe.lines import ASCII, encoding_notes, line_blocks
@@ -30,22 +29,14 @@ from mixtea.io.safe.open import BYTE_ORDER_MARK
 from mixtea.io.table_layout import Layout, check_separator, find_layout, separator_name, separator_note
 
 
-def read_columns(
-    path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False, last_may_be_empty: bool = False
-) -> Table:
+def read_text_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
     """Read the columns of a fitting header; without a header all, which must be as many.
 
     Of `links` a third column may come back, their relation.
     """
-    if kind in TYPED_FORMATS:
-        table = read_typed_columns(path, kind, headers, problems, links=links)
-    else:
-        head = head_of(path)
-        check_separator(path, head)
-        table = read_layout(path, kind, find_layout(path, head, kind, headers, links=links), problems)
-    return drop_empty_labels(
-        table, problems, last_may_be_empty=last_may_be_empty or len(table.columns) > len(headers[0])
-    )
+    head = head_of(path)
+    check_separator(path, head)
+    return read_layout(path, kind, find_layout(path, head, kind, headers, links=links), problems)
 
 
 def read_layout(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:

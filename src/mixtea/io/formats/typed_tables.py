@@ -16,10 +16,10 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mixtea.errors import MissingExtraError, Problems, shorten
+from mixtea.errors import MissingExtraError, shorten
 from mixtea.io.formats.cell_values import Column, text_column, typed_texts
-from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, too_few_columns
-from mixtea.io.formats.tsv import Table, object_array
+from mixtea.io.formats.headers import Headers, too_few_columns
+from mixtea.io.formats.tsv import object_array
 from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
@@ -209,25 +209,6 @@ MAX_QUERY_SHOWN = 40  # characters of a query shown
 MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."
 
 
-def read_typed_table(path: Path, kind: str, problems: Problems) -> TypedTable:
-    """Read the columns of a triple header, else all of them, by name."""
-    return _read(path, kind, ColumnRequest(TRIPLE_HEADERS, or_all=True), problems)
-
-
-def read_typed_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
-    """Read the columns of a header, else the first; of `links` also their relation. Lines are row numbers."""
-    cells = _read(path, kind, ColumnRequest(headers, links=links), problems)
-    if not len(cells.lines):
-        problems.add(path, None, "", "the file is empty", f"It needs rows of {len(cells.columns)} columns.")
-    return Table(path, cells.columns, cells.lines, notes=cells.notes)
-
-
-def _read(path: Path, kind: str, wanted: ColumnRequest, problems: Problems) -> TypedTable:
-    if kind != "Parquet":
-        problems.by_row.add(path)
-    return TYPED_FORMATS[kind](path, wanted)
-
-
 def read_parquet(path: Path, wanted: ColumnRequest) -> TypedTable:
     """Read columns of Parquet: labels, which are text or integers; values of any type where all columns are read.
 
@@ -292,10 +273,3 @@ def _has_content(log: Path) -> bool:
     """Return whether a log has a beginning; a finished one may be overwritten with zeros."""
     with open_regular(log) as file:
         return bool(file.read(1).strip(b"\0"))
-
-
-TYPED_FORMATS: dict[str, Callable[[Path, ColumnRequest], TypedTable]] = {
-    "Parquet": read_parquet,
-    "Excel": read_excel,
-    "SQLite": read_sqlite,
-}

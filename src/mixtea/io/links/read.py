@@ -17,8 +17,11 @@ from scipy.sparse.csgraph import connected_components
 
 from mixtea.errors import MAX_VALUE_KEPT, ConfigError, DataError, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.link_tables import LinkTable, read_confidences
+from mixtea.io.formats.headers import LINK_HEADERS
+from mixtea.io.formats.link_tables import LinkTable, parse_confidences
 from mixtea.io.formats.registry import format_row
+from mixtea.io.formats.tsv import drop_empty_labels
+from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.links.diagnose import (
     confidence_warnings,
     count,
@@ -29,10 +32,11 @@ from mixtea.io.links.diagnose import (
 )
 from mixtea.io.links.resolve import UNKNOWN, resolve_ends
 from mixtea.io.memory.dispatch import Input
-from mixtea.io.safe.limits import collect_unreadable
+from mixtea.io.safe.limits import collect_unreadable, current_limits
 from mixtea.io.sniff import detect_format, format_warnings
 from mixtea.messages import visible
 
+CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]
 REJECTED = "rejected"  # in place of a split
 
 
@@ -61,9 +65,22 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     with collect_unreadable(problems):
         kind = detect_format(path)
         table = format_row(kind).read_links(path, kind, problems)
-        warnings, confidences = (*format_warnings(path, kind), *table.warnings), read_confidences(table, kind)
+        warnings, confidences = (*format_warnings(path, kind), *table.warnings), _confidences(table, kind)
         return replace(table, warnings=warnings, confidences=confidences)
     return _empty_table(path)
+
+
+def _confidences(table: LinkTable, kind: str) -> np.ndarray | None:
+    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
+    read_columns = format_row(kind).read_columns
+    if table.confidences is not None or read_columns is None:
+        return table.confidences
+    ignored = Problems(current_limits().max_problems)  # which were reported before
+    with collect_unreadable(ignored):
+        found = drop_empty_labels(read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True), ignored, n=2)
+        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
+        return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
+    return None
 
 
 def read_given_links(one: Input, problems: Problems) -> LinkTable:

@@ -24,7 +24,7 @@ from mixtea.errors import Problem, Problems, shorten
 from mixtea.graph.builder import GraphData, attribute_data, concat, entity_data, triple_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.formats.link_tables import LinkTable
-from mixtea.io.formats.registry import FORMATS, rdf_graph
+from mixtea.io.formats.rdf import read_rdf, read_rdf_links
 from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.memory.frames import as_table, id_text
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
@@ -39,7 +39,7 @@ def read_rdflib(graph: Any, path: Path, problems: Problems) -> GraphData:
     if not len(graph):
         raise UnreadableError(path, None, "", "empty", "It needs triples.")
     with _as_file(graph, path, problems) as (file, found):
-        part = rdf_graph(file, KIND, found)
+        part = read_rdf(file, KIND, found)
     prefixes = {prefix: str(namespace) for prefix, namespace in graph.namespaces()}
     for prefix, namespace in prefixes.items():
         if not is_whole(prefix + namespace):
@@ -50,7 +50,7 @@ def read_rdflib(graph: Any, path: Path, problems: Problems) -> GraphData:
 def read_rdflib_links(graph: Any, path: Path, problems: Problems) -> LinkTable:
     """Read the statements of identity."""
     with _as_file(graph, path, problems) as (file, found):
-        table = FORMATS[KIND].read_links(file, KIND, found)
+        table = read_rdf_links(file, KIND, found)
     warnings = tuple(warning.replace(str(file), str(path)) for warning in table.warnings)
     return replace(table, path=path, warnings=warnings)
 
