@@ -94,7 +94,10 @@ def with_queries(given: Sequence[Any], queries: Sequence[str], name: str) -> lis
     """Return what was given as the argument `name` with its queries, one for each database in their order."""
     if not queries:
         return list(given)
-    bases = [one for one in given if isinstance(one, Path) and _is_database(one)]
+    bases = [
+        one for one in given if isinstance(one, Path)
+        and (is_prefixed(one) or IS_DATABASE.fullmatch("".join(split_name(one).file.suffixes[-2:])))
+    ]  # fmt: skip
     if len(bases) != len(queries):
         counts = f"{len(queries):,} for {len(bases):,} of its files that are databases"
         raise DataError(f"{name}_query: {counts}. Give one for each sqlite:FILE of {name}, or none.")
@@ -108,10 +111,6 @@ def _with_query(path: Path, query: str, name: str) -> Path:
         raise DataError(f"{name}_query: {path} names a table already. Leave that out, or the query.")
     query = re.sub(f"[{SLASH}{ESCAPE}]", rf"{ESCAPE}\g<0>", query).replace("/", SLASH)
     return Path(f"{SQLITE}{found.file}#({query})")
-
-
-def _is_database(path: Path) -> bool:
-    return is_prefixed(path) or IS_DATABASE.fullmatch("".join(split_name(path).file.suffixes[-2:])) is not None
 
 
 def _is_file(text: str) -> bool:

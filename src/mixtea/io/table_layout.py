@@ -107,7 +107,9 @@ def odd_separator(head: Head) -> str | None:
         return None
     found = []
     for sign in sorted(filter(_may_separate, {*head.lines[0]})):
-        if (rows := first_rows(head, sign)) and is_even(rows) and not (sign == ":" and _has_prefixes(rows)):
+        rows = first_rows(head, sign)
+        is_even = len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
+        if is_even and not (sign == ":" and _has_prefixes(rows)):
             place = PREFERRED_SEPARATORS.find(sign) % (len(PREFERRED_SEPARATORS) + 1)
             found.append((place, -len(rows[0]), sign))
     return min(found)[-1] if found else None
@@ -129,11 +131,6 @@ def first_rows(head: Head, separator: str) -> list[list[str]]:
     except csv.Error:
         return []
     return rows if head.whole and len(head.numbered) < MAX_HEAD_LINES else rows[:-1]
-
-
-def is_even(rows: list[list[str]]) -> bool:
-    """Return whether all rows have the same number of columns, two at least."""
-    return len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1
 
 
 def _is_mostly_even(rows: list[list[str]]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mixtea.text.dates import parse_date
 _NUMBER = re.compile(
     r"[~≈<>±]?\s*(?:[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*[+\-−]?\s*"
     r"(?:\d[\d,'’ \u00a0]*(?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d{3})*,\d+)"
-    r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?",
+    r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?"
 )
 _SEVERAL_UNITS = re.compile(r"(?:\d+(?:\.\d+)?\s?[^\W\d_]{1,7}\.?,?\s?){2,4}")
 _TIME = re.compile(r"(?:T)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -124,15 +125,15 @@ def list_separator(
         items = [item.strip() for row in found for item in row]
         mean = len(items) / len(found)
         are_short = np.mean([len(item) for item in items]) <= SHORT_ITEM
-        if separator == "," and not (trusted or are_short) and (mean < MIN_ITEMS or any(map(_has_digit, items[:50]))):
+        if (
+            separator == ","
+            and not (trusted or are_short)
+            and (mean < MIN_ITEMS or any(map(str.isdigit, chain(*items[:50]))))
+        ):
             continue
         if np.mean([len(item.split()) for item in items]) <= MAX_ITEM_WORDS and "://" not in items[0]:
             return separator
     return None
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def items_of(column: Column, separator: str = "") -> Column:
@@ -236,29 +237,15 @@ def words_of(name: str) -> list[str]:
     return [word.casefold() for word in _CAMEL.split(name) if word]
 
 
+def is_called(name: str, words: frozenset[str]) -> bool:
+    """Return whether a column is called by one of the words."""
+    return not words.isdisjoint(words_of(name))
+
+
 def is_id_word(name: str) -> bool:
     """Return whether a column is called as ids are; one without a name holds what pandas writes in front of rows."""
     words = words_of(name)
     return not words or not IDS.isdisjoint(words)
-
-
-def is_date_word(name: str) -> bool:
-    return not DATES.isdisjoint(words_of(name))
-
-
-def is_measure_word(name: str) -> bool:
-    """Return whether a column is called as measures and counts are."""
-    return not MEASURES.isdisjoint(words_of(name))
-
-
-def is_code_number_word(name: str) -> bool:
-    """Return whether numbers in a column of this name are not measures, such as phone and house numbers."""
-    return not NO_MEASURES.isdisjoint(words_of(name))
-
-
-def is_class_word(name: str) -> bool:
-    """Return whether a column is called as classes of things are, which may have numbers."""
-    return not CLASSES.isdisjoint(words_of(name))
 
 
 def is_reference_word(name: str) -> bool:
@@ -272,15 +259,6 @@ def is_plural(name: str) -> bool:
     return any(
         len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) for word in words_of(name)
     )
-
-
-def is_page_word(name: str) -> bool:
-    """Return whether IRIs in a column so called are pages and pictures to look at, not things."""
-    return not PAGES.isdisjoint(words_of(name))
-
-
-def is_text_word(name: str) -> bool:
-    return not TEXTS.isdisjoint(words_of(name))
 
 
 def is_person_name_word(name: str) -> bool:

@@ -13,32 +13,8 @@ import numpy as np
 
 from mixtea.graph.literal_columns import id_form
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import (
-    is_class_word,
-    is_code,
-    is_code_number_word,
-    is_date,
-    is_date_word,
-    is_decimal,
-    is_duration,
-    is_flag,
-    is_id_word,
-    is_iri,
-    is_list,
-    is_measure_word,
-    is_named_after,
-    is_number,
-    is_packed_date,
-    is_page_word,
-    is_person_name_word,
-    is_plural,
-    is_recent_year,
-    is_reference_word,
-    is_text_word,
-    is_year,
-    list_separator,
-    unit_of,
-)
+from mixtea.io.columns import cells
+from mixtea.io.columns.cells import MEASURES, is_called, is_named_after, is_number
 from mixtea.io.formats.cell_values import Column
 from mixtea.text.name_looks import share_readable
 from mixtea.text.name_words import is_not_called_as_names, kind_of_name
@@ -130,32 +106,32 @@ def column_kind(look: ColumnStats) -> str:
         return DATE
     if _is_id(look):
         return ID
-    if look.share(is_flag) == 1 and not is_measure_word(look.name):
+    if look.share(cells.is_flag) == 1 and not is_called(look.name, MEASURES):
         return CATEGORY
     if _is_number(look):
         return NUMBER
-    if is_person_name_word(look.name):
+    if cells.is_person_name_word(look.name):
         return NAME
     if _is_category(look):
         return CATEGORY
-    is_name = kind_of_name(look.name) is not None and not is_text_word(look.name)
+    is_name = kind_of_name(look.name) is not None and not is_called(look.name, cells.TEXTS)
     return NAME if is_name and look.distinct >= MIN_DISTINCT_NAME and look.readable >= MIN_DISTINCT_NAME else TEXT
 
 
 def _is_list(look: ColumnStats) -> bool:
-    if not look.column.is_single or look.share(is_list) >= MIN_LISTS:
+    if not look.column.is_single or look.share(cells.is_list) >= MIN_LISTS:
         return True
-    least = MIN_LISTS_BY_WORD if is_plural(look.name) else MIN_LISTS
-    return list_separator(look.sample, least, trusted=is_plural(look.name)) is not None
+    least = MIN_LISTS_BY_WORD if cells.is_plural(look.name) else MIN_LISTS
+    return cells.list_separator(look.sample, least, trusted=cells.is_plural(look.name)) is not None
 
 
 def _is_date(look: ColumnStats) -> bool:
-    if look.share(is_date) >= MIN_ALIKE:
+    if look.share(cells.is_date) >= MIN_ALIKE:
         return True
-    called_so = is_date_word(look.name)
-    if look.share(is_year) >= MIN_ALIKE:
-        return called_so or (look.share(is_recent_year) == 1 and not is_measure_word(look.name))
-    forms = (is_packed_date, lambda text: is_date(text) or is_year(text), is_number)
+    called_so = is_called(look.name, cells.DATES)
+    if look.share(cells.is_year) >= MIN_ALIKE:
+        return called_so or (look.share(cells.is_recent_year) == 1 and not is_called(look.name, MEASURES))
+    forms = (cells.is_packed_date, lambda text: cells.is_date(text) or cells.is_year(text), is_number)
     return called_so and any(look.share(form) >= MIN_ALIKE for form in forms)
 
 
@@ -163,21 +139,22 @@ def _is_id(look: ColumnStats) -> bool:
     """Return whether cells are distinct, and are IRIs, codes, or called ids."""
     if look.distinct < MIN_DISTINCT_ID:
         return False
-    if look.share(is_iri) >= MIN_ALIKE:
+    if look.share(cells.is_iri) >= MIN_ALIKE:
         return True
-    if is_id_word(look.name):
-        return look.median_words <= 1 and not look.share(is_decimal)
-    return (look.share(is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_measure_word(look.name)
+    if cells.is_id_word(look.name):
+        return look.median_words <= 1 and not look.share(cells.is_decimal)
+    return (look.share(cells.is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_called(look.name, MEASURES)
 
 
 def _is_number(look: ColumnStats) -> bool:
     """Return whether cells measure or count: not few classes, nor houses or phones that have numbers."""
-    if look.share(lambda text: is_number(text) or is_duration(text)) < MIN_ALIKE or not _has_few_units(look):
+    has_few_units = len({cells.unit_of(text) for text in look.sample}) <= MAX_UNITS
+    if look.share(lambda text: is_number(text) or cells.is_duration(text)) < MIN_ALIKE or not has_few_units:
         return False
-    plain = look.share(lambda text: is_number(text) and not unit_of(text)) >= MIN_ALIKE
+    plain = look.share(lambda text: is_number(text) and not cells.unit_of(text)) >= MIN_ALIKE
     few = _is_category(look) and look.n_distinct <= FEW_CLASSES
-    is_class = few and (is_class_word(look.name) or not plain)
-    return not is_class and not is_code_number_word(look.name)
+    is_class = few and (is_called(look.name, cells.CLASSES) or not plain)
+    return not is_class and not is_called(look.name, cells.NO_MEASURES)
 
 
 def _have_one_length(look: ColumnStats) -> bool:
@@ -185,10 +162,6 @@ def _have_one_length(look: ColumnStats) -> bool:
     lengths = {len(text) for text in look.sample}
     one_word = look.median_words <= 1 and not look.share(str.isdigit)
     return one_word and len(lengths) == 1 and max(lengths) <= MAX_CODE_LENGTH and len(look.sample) >= MIN_CODES
-
-
-def _has_few_units(look: ColumnStats) -> bool:
-    return len({unit_of(text) for text in look.sample}) <= MAX_UNITS
 
 
 def _is_category(look: ColumnStats) -> bool:
@@ -257,7 +230,7 @@ def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Colu
     if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
         return best  # one of several words that happens to be an id refers to nothing
     pages = float(counts[[text.casefold().endswith(PICTURES) for text in found]].sum())
-    return unknown_key() if things - pages >= MIN_TEXTS and not is_page_word(column.name) else None
+    return unknown_key() if things - pages >= MIN_TEXTS and not is_called(column.name, cells.PAGES) else None
 
 
 def _repeats(column: Column, ids: Column) -> bool:
@@ -269,9 +242,9 @@ def _repeats(column: Column, ids: Column) -> bool:
 
 def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
     """Return whether numbers that are all ids refer to them: by what the column is called, or as chance is unlikely."""
-    if is_reference_word(column.name) or is_named_after(column.name, key.table):
+    if cells.is_reference_word(column.name) or is_named_after(column.name, key.table):
         return True
-    if kind == DATE or is_measure_word(column.name):
+    if kind == DATE or is_called(column.name, MEASURES):
         return False
     if not column.is_single:
         return True  # lists of measures are rare

@@ -295,12 +295,9 @@ def _summary(one: _Read) -> tuple[ColumnRead, ...]:
     there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
     for name in (column.name for column in one.table.columns if column.name in there):
         table = one.references[name].table if name in one.references else ""
-        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
+        shares = (looks[name].filled, looks[name].distinct) if name in looks else (0.0, 0.0)
+        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *shares, name in one.hints))
     return tuple(found)
-
-
-def _shares(look: ColumnStats | None) -> tuple[float, float]:
-    return (0.0, 0.0) if look is None else (look.filled, look.distinct)
 
 
 def _notes(one: _Read, problems: Problems) -> list[str]:

@@ -263,13 +263,11 @@ def _uri(path: Path, about: NamedPart) -> str:
     """Return the address by which SQLite reads an immutable file; a log beside it would hold changes."""
     for ending in ("-wal", "-journal"):
         log = about.file.with_name(about.file.name + ending)
-        if log.is_file() and _has_content(log):
+        if not log.is_file():
+            continue
+        with open_regular(log) as file:
+            has_content = bool(file.read(1).strip(b"\0"))  # a finished one may be overwritten with zeros
+        if has_content:
             what = f"changes that are not in the file yet lie beside it, in {log.name}"
             raise UnreadableError(path, None, "", what, MAKE_WHOLE)
     return about.file.absolute().as_uri() + "?mode=ro&immutable=1"
-
-
-def _has_content(log: Path) -> bool:
-    """Return whether a log has a beginning; a finished one may be overwritten with zeros."""
-    with open_regular(log) as file:
-        return bool(file.read(1).strip(b"\0"))

@@ -83,7 +83,10 @@ def parse_inputs(value: Any, name: str) -> list[Input]:
         return []
     if isinstance(value, Mapping) and name.endswith("links"):
         value = list(value.items())
-    if isinstance(value, Mapping) and value and all(map(_is_named_table, *zip(*value.items(), strict=True))):
+    if isinstance(value, Mapping) and value and all(
+        isinstance(name, str) and name and name.isprintable() and not isinstance(table, str)
+        for name, table in value.items()
+    ):  # fmt: skip
         return [one for called, thing in value.items() for one in parse_inputs(thing, called)]
     if (one := _single_input(value, name)) is not None:
         return [one]
@@ -93,10 +96,6 @@ def parse_inputs(value: Any, name: str) -> list[Input]:
         if one is None:
             raise DataError(f"{name}: {_type_name(item)} among several. Each is {ACCEPTED.partition(', or')[0]}.")
     return [one for _, one in found if one is not None]
-
-
-def _is_named_table(name: Any, table: Any) -> bool:
-    return isinstance(name, str) and bool(name) and name.isprintable() and not isinstance(table, str)
 
 
 def path_of(one: Input) -> Path:
@@ -125,13 +124,12 @@ def _single_input(value: Any, name: str) -> Input | None:
 
 def _with_confidences(rows: Any) -> Any:
     """Return rows of source, target and a number as a data frame with confidences; others as they are."""
-    if not all(isinstance(row, list | tuple) and len(row) == 3 and _is_measure(row[2]) for row in rows):
+    if not all(
+        isinstance(row, list | tuple) and len(row) == 3 and isinstance(row[2], int | float | np.number)
+        and not isinstance(row[2], bool) for row in rows
+    ):  # fmt: skip
         return rows
     return pd.DataFrame(rows, columns=["source", "target", "confidence"], dtype=object)
-
-
-def _is_measure(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _confidences(thing: Any, lines: np.ndarray) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
@@ -220,7 +220,8 @@ def _values(graph: Any, path: Path, problems: Problems) -> Iterator[tuple[str, s
                 elif text:
                     yield id_text(node) or "", PLAIN_LABEL_PREDICATES.get(name, str(name)), text
     if left_out:
-        _warn_left_out(path, left_out.items())
+        shown = ", ".join(f"{shorten(name, 40)} ({kind})" for name, kind in list(left_out.items())[:3])
+        logger.warning("%s: attributes of nodes are left out that are neither text nor number: %s", path, shown)
 
 
 def _value(value: Any) -> str | None:
@@ -228,8 +229,3 @@ def _value(value: Any) -> str | None:
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
     return str(value) if isinstance(value, str | Number | Decimal | date) else None
-
-
-def _warn_left_out(path: Path, kinds: Iterable[tuple[str, str]]) -> None:
-    shown = ", ".join(f"{shorten(name, 40)} ({kind})" for name, kind in list(kinds)[:3])
-    logger.warning("%s: attributes of nodes are left out that are neither text nor number: %s", path, shown)

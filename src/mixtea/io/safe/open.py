@@ -260,7 +260,8 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _opened(path: Path) -> BufferedReader:
-    return LimitedReader(path, open_regular(path), COMPRESSED.get(path.suffix.lower(), "")).buffered()
+    reader = LimitedReader(path, open_regular(path), COMPRESSED.get(path.suffix.lower(), ""))
+    return BufferedReader(reader, FREE_BYTES + 1 if reader.packed else BLOCK)
 
 
 def _check_start(path: Path, file: BufferedReader, utf_16: bool, *, has_mark: bool = True) -> None:
@@ -318,9 +319,6 @@ class LimitedReader(io.RawIOBase):
         frames: dict[str, Callable[[], Callable[[], Frame]]] = {"gzip": lambda: GzipFrame, "zstd": zstd_frames}
         self.packed = kind in frames
         self.inner: Any = Unpacked(raw, frames[kind]()) if self.packed else raw
-
-    def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self, FREE_BYTES + 1 if self.packed else BLOCK)
 
     def readable(self) -> bool:
         return True

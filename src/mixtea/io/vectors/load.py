@@ -141,14 +141,10 @@ def read_vector_file(path: Path) -> VectorTable:
     if not kind or (kind == "safetensors" and bare != path):
         todo = "Write .parquet or .safetensors" + (", not compressed." if kind else ".")
         raise UnreadableError(path, None, "", "not a file of vectors that is read, by its ending", todo)
-    found = _parquet(path) if kind == "Parquet" else _safetensors(path)
+    found = read_parquet_vectors(path, ID_HEADERS, _read_stream) if kind == "Parquet" else _safetensors(path)
     if not len(found[0]):
         raise UnreadableError(path, None, "", "no vector: the file is empty", "It needs an id and a vector a row.")
     return VectorTable(path, kind, *found)
-
-
-def _parquet(path: Path) -> RawVectors:
-    return read_parquet_vectors(path, ID_HEADERS, _read_stream)
 
 
 def _read_stream(process: Process) -> RawVectors:

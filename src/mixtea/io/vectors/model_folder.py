@@ -119,11 +119,6 @@ def is_refused(name: str, held: Any) -> bool:
     return bool(held) and name in REFUSED | ARGUMENTS
 
 
-def _is_there(place: Path, kind: str) -> bool:
-    """Return whether a module has its folder; Normalize needs no file, and packages leave empty folders out."""
-    return place.is_dir() or (kind.endswith(".Normalize") and not os.path.lexists(place))
-
-
 def _check_modules(path: Path, folder: Path, modules: Any) -> None:
     """Refuse modules other than those that only compute, and those outside this folder."""
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules) or not modules:
@@ -133,7 +128,8 @@ def _check_modules(path: Path, folder: Path, modules: Any) -> None:
         if not MODULE.fullmatch(kind):
             raise UnreadableError(path, None, kind, "a module that is not known to be safe:", USE_ANOTHER)
         is_inside = type(where) is str and re.fullmatch(r"[\w-]*", where) is not None
-        if not is_inside or not _is_there(folder / where, kind):
+        is_empty = kind.endswith(".Normalize") and is_inside and not os.path.lexists(folder / where)  # it needs no file
+        if not is_inside or not ((folder / where).is_dir() or is_empty):
             raise UnreadableError(path, None, str(where), "a module that lies elsewhere:", COPY)
 
 
