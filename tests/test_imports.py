@@ -20,8 +20,7 @@ RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split
 ON_USE = {("decide/mapping.py", "mixtea.export.formats")}  # a mapping can be told to write itself
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
-    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "openea", "options",
-    "summary", "synonym_files", "vectors",
+    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "options", "vectors",
 )  # fmt: skip
 
 

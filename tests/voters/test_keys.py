@@ -12,7 +12,7 @@ from mixtea import load_task
 from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.graph.joint_index import OpenIndex
-from mixtea.io.columns.compared import ComparedColumns
+from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attributes.opinions import AlignedPredicates, apply_weights
 from mixtea.voters.base import VotingState
 from mixtea.voters.keys import DIFFERENT, EQUAL, Keys

@@ -15,8 +15,8 @@ from mixtea.graph.synonym_groups import Groups, merge_groups
 from mixtea.messages import html_table, visible, whole_text
 
 if TYPE_CHECKING:
-    from mixtea.io.columns.compared import ComparedColumns
-    from mixtea.io.formats.sssom_slots import Slots
+    from mixtea.io.columns.hints import ComparedColumns
+    from mixtea.io.formats.sssom import Slots
 
 SPLITS = ("train", "valid", "test")
 MULTI_TARGET_SHARE = 0.1  # of the linked sources have several targets: then any of them may have more than are given

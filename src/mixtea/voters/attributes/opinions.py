@@ -15,7 +15,7 @@ from scipy.sparse import csr_matrix, diags, hstack
 from mixtea.compute.ngrams import row_products, similar_rows, sparse_unit_rows
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
-from mixtea.io.columns.compared import ComparedColumns
+from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS, Column, task_values
 from mixtea.voters.learned_text import ComparedPredicates, LearnedView
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
