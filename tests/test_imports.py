@@ -12,9 +12,10 @@ from processes import MIXTEA, run
 
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
-    "messages", "errors", "progress", "fields", "config", "compute graph", "text", "io", "config_file", "encode",
-    "relations", "voters", "council", "evaluation", "calibration", "decide", "explain", "training", "runs", "export",
-    "aligner", "report", "review", "example formulas pipeline", "update_run vote", "experiments", "cli", "__main__",
+    "messages", "errors", "callbacks", "progress", "fields", "config", "compute graph", "text", "io", "config_file",
+    "encode", "relations", "voters", "council", "evaluation", "calibration", "decide", "explain", "training", "runs",
+    "export", "aligner", "report", "review", "example formulas pipeline", "update_run vote", "experiments", "cli",
+    "__main__",
 )  # fmt: skip
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 ON_USE = {("decide/mapping.py", "mixtea.export.formats")}  # a mapping can be told to write itself

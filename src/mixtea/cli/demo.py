@@ -41,7 +41,7 @@ def demo(
     """
     settings: dict[str, Any] = {"seed": seed} | ({"device": device} if device else {})
     place, overwrite = out or DEMO, overwrite or out is None
-    aligner = train(load_example, place, preset=preset, overwrite=overwrite, watch=TrainingConsole(), **settings)
+    aligner = train(load_example, place, preset=preset, overwrite=overwrite, callbacks=TrainingConsole(), **settings)
     if not is_first():
         return
     Console().print(examples(aligner, seed))

@@ -116,7 +116,7 @@ def fit(
     if update is not None:
         check_only_updated(context, read)
         chosen_preset = preset if is_on_command_line(context, "preset") else None
-        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=TrainingConsole(), **chosen)
+        make_again(task, update, keep_earlier=keep, preset=chosen_preset, callbacks=TrainingConsole(), **chosen)
         return
     if out is None:
         raise ConfigError("Name the run folder to write: --out RUN, or --update RUN for one that is there.")
@@ -134,7 +134,7 @@ def fit(
         warm_start=warm_start,
         checkpoint_every=checkpoint_every,
         tensorboard=tensorboard,
-        watch=TrainingConsole(),
+        callbacks=TrainingConsole(),
         **chosen,
     )
 

@@ -136,18 +136,18 @@ class TuneProgress(StudyCallback):
         self.said.add(record.getMessage())
         return new
 
-    def begins(self, number: int, settings: dict[str, Any]) -> None:
+    def on_trial(self, number: int, settings: dict[str, Any]) -> None:
         tried = ", ".join(f"{name}={_shown(value)}" for name, value in settings.items())
         print_line(self.console, f"trial {number} of {self.n_trials}: {tried}")
         self.last_score = ""
         self.progress.update(self.bar, description="")
 
-    def epoch(self, record: dict[str, Any]) -> None:
+    def on_epoch(self, record: dict[str, Any]) -> None:
         if "valid_hits@1" in record:
             self.last_score = f"  valid Hit@1 {record['valid_hits@1']:.3f}"
         self.progress.update(self.bar, description=f"epoch {record['epoch']}{self.last_score}")
 
-    def ends(self, trial: Trial) -> None:
+    def on_trial_end(self, trial: Trial) -> None:
         found = f"Hit@1 {trial.value:.3f}, {trial.state}" if trial.value is not None else "failed"
         said = f"  {found} after {trial.epochs} epochs and {trial.seconds:.1f} s"
         if trial.note:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.callbacks import report_step
 from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
 from mixtea.graph.graph import Graph
@@ -51,7 +52,7 @@ from mixtea.io.vectors.installed_model import model_folder
 from mixtea.io.vectors.load import with_vectors
 from mixtea.io.vectors.text_model import TextProgress
 from mixtea.messages import visible
-from mixtea.progress import doing, text_progress
+from mixtea.progress import text_progress
 
 logger = logging.getLogger(__name__)
 MAX_WARNING = 6000  # characters; a warning may name a file by its whole path
@@ -255,7 +256,7 @@ def _load_own(
         for side, paths in sides.items()
     )
     languages = graph_filter.filter.languages
-    doing("finding which values are names")
+    report_step("finding which values are names")
     source, target, of_names = options.complete(source, target, problems, languages, finds_names=True)
     synonyms, of_synonyms = read_synonyms(options.names.synonyms, problems)
     wanted = [(split, one) for split in SPLITS for one in files[split]]

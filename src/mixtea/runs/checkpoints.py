@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.callbacks import active_callbacks
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.errors import RunError, StoppedError
@@ -25,6 +26,7 @@ from mixtea.io.paths import PathOrStr
 from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors, clear_leftovers
 from mixtea.runs.lock import lock_folder
+from mixtea.runs.signals import StopSignals
 from mixtea.runs.state_file import read_state_file, write_state_file
 
 logger = logging.getLogger(__name__)
@@ -39,18 +41,14 @@ class Checkpoints:
     """The checkpoints of one training, in a folder.
 
     One is due `every` so many seconds (0: after every epoch), later where saving would take too much of the time, by a
-    clock that never jumps; and at once when `asked_to_stop` returns the number of a signal. `on_load` is called with
-    the epoch from which a training goes on. `key` identifies the data and settings; fitting sets it.
+    clock that never jumps; and at once when the signals `stopping` have asked for the end. `key` identifies the data
+    and settings; fitting sets it.
     """
 
     def __init__(
-        self,
-        folder: PathLike[str] | str,
-        every: float = 60.0,
-        asked_to_stop: Callable[[], int] = lambda: 0,
-        on_load: Callable[[int], None] = lambda epoch: None,
-    ) -> None:
-        self.folder, self.every, self.asked_to_stop, self.on_load = Path(folder), every, asked_to_stop, on_load
+        self, folder: PathLike[str] | str, every: float = 60.0, stopping: StopSignals | None = None
+    ) -> None:  # fmt: skip
+        self.folder, self.every, self.stopping = Path(folder), every, stopping or StopSignals()
         self.key = ""
         self.saved_at, self.cost = time.monotonic(), 0.0
 
@@ -73,13 +71,16 @@ class Checkpoints:
 
         Asked to stop, it saves and raises StoppedError.
         """
-        number = self.asked_to_stop()
+        number = self.stopping.asked
         if not (number or self.due()):
             return
         try:
             self.save(epoch, state())
         except RunError as error:  # nothing that keeps it from being saved is worth the training
             logger.warning("the state after epoch %d is not saved: %s", epoch, visible(error))
+        else:
+            for callback in active_callbacks():
+                callback.on_checkpoint(epoch)
         if number:
             raise StoppedError(f"Stopped after epoch {epoch}.", number)
 
@@ -109,7 +110,8 @@ class Checkpoints:
                 logger.warning("%s Looking for the one before it.", visible(damage))
                 continue
             epoch, state = self._checked(path, found)
-            self.on_load(epoch)
+            for callback in active_callbacks():
+                callback.on_resume(epoch)
             return epoch, state
         if files:
             raise RunError(f"{self.folder}: none of its {len(files)} checkpoints can be read. {damage}")

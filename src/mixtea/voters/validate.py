@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import report_step
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.pairs import Pairs
-from mixtea.progress import doing
 from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.open_entities import EntityPairs
 from mixtea.voters.registry import voter_error
@@ -28,7 +28,7 @@ def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
 
     Entity indices are converted; entities that are not open are left out.
     """
-    doing(f"{voter.name}: candidates")
+    report_step(f"{voter.name}: candidates")
     with memory_for(voter):
         found = voter.propose(state) if voter.proposes else None
     if found is None or isinstance(found, Pairs):
@@ -39,7 +39,7 @@ def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
 
 def voter_scores(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
     """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
-    doing(f"{voter.name}: comparing")
+    report_step(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))

@@ -99,7 +99,7 @@ EXPERIMENTS = {
     ),
     "curves": Experiment(
         "Training curves",
-        "Hit@1 on the test links by epoch, read by an observer that the training cannot see; no early stop.",
+        "Hit@1 on the test links by epoch, read by a callback that the training cannot see; no early stop.",
         [
             ("encoder alone", {"pseudo_weight": 0.0, **CURVE}),
             ("self-training, threshold .9", {"teaching": "threshold", **CURVE}),

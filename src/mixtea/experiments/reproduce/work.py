@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from mixtea.aligner import MixTEA
 from mixtea.aligner.saving import versions
+from mixtea.callbacks import Callback
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.errors import DataError
 from mixtea.evaluation.metrics import both_directions, ranking_metrics
@@ -55,14 +57,8 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     aligner = MixTEA(preset=preset, **settings)
     place = choose_device(aligner.config.device)
     forget_peak(place)
-    curve: list[tuple[int, float]] = []
-
-    def observe(epoch: int, vectors: Any) -> None:
-        curve[:] = [point for point in curve if point[0] < epoch]  # a training that diverged has gone back
-        if epoch == 1 or epoch % OBSERVE_EVERY == 0:
-            curve.append((epoch, forward_hits(vectors(), task)))
-
-    aligner.fit(replace(task, test=task.test[:0]), observer=observe if observed else None)
+    curve = Curve(task)
+    aligner.fit(replace(task, test=task.test[:0]), callbacks=[curve] if observed else [])
     peak = peak_gib(place)
     joint = torch.from_numpy(task.test + np.array([0, task.source.n_entities])).to(place)
     everything = task.source.n_entities if aligner.config.candidates == "all" else None
@@ -76,7 +72,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     return {
         "scores": {name: {m: found[m] for m in METRICS} for name, found in scores.items()},
         **{name: decoded[name] for name in TRUST_SCORES if name in decoded},
-        "curve": curve,
+        "curve": curve.points,
         "seconds": aligner.seconds_,
         "decoding_seconds": time.perf_counter() - started,
         "peak_gib": peak,
@@ -89,6 +85,19 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
         "config": aligner.config.to_dict(),
         "versions": versions(),
     }
+
+
+class Curve(Callback):
+    """Score the test links of a task every OBSERVE_EVERY epochs; `points` holds epochs and Hit@1."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.points: list[tuple[int, float]] = []
+
+    def on_vectors(self, epoch: int, vectors: Callable[[], torch.Tensor]) -> None:
+        self.points = [point for point in self.points if point[0] < epoch]  # a training that diverged has gone back
+        if epoch == 1 or epoch % OBSERVE_EVERY == 0:
+            self.points.append((epoch, forward_hits(vectors(), self.task)))
 
 
 def forget_peak(device: torch.device) -> None:

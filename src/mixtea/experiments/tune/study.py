@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from mixtea import __version__
+from mixtea.callbacks import Callback
 from mixtea.config import Config
 from mixtea.errors import (
     DAMAGED_FILE_ERRORS,
@@ -62,17 +63,32 @@ class Trial:
     note: str = ""
 
 
-class StudyCallback:
-    """Callbacks of a search, for progress output."""
+class StudyCallback(Callback):
+    """Receiver of what a search reports: the beginning of a trial, its training, and its end, when it is stored."""
 
-    def begins(self, number: int, settings: dict[str, Any]) -> None:
-        """Begin a trial."""
+    def on_trial(self, number: int, settings: dict[str, Any]) -> None: ...
 
-    def epoch(self, record: dict[str, Any]) -> None:
-        """Report an epoch of it."""
+    def on_trial_end(self, trial: Trial) -> None: ...
 
-    def ends(self, trial: Trial) -> None:
-        """Report its end; it is stored."""
+
+class _Trainer(Callback):
+    """Note the validation of a trial's training, and end it if it is behind the others."""
+
+    def __init__(self, trial: Trial, asked: Any, max_epochs: int) -> None:
+        self.trial, self.asked, self.max_epochs = trial, asked, max_epochs
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        trial = self.trial
+        if record["epoch"] <= trial.epochs:  # it has gone back to a lower rate, which would be another trial
+            raise TrainingError(f"The training diverged after epoch {trial.epochs}.")
+        trial.epochs = record["epoch"]
+        if "valid_hits@1" not in record:
+            return
+        trial.validations.append((record["epoch"], record["valid_hits@1"]))
+        trial.value = max(value for _, value in trial.validations)
+        self.asked.report(record["valid_hits@1"], record["epoch"])
+        if record["epoch"] < self.max_epochs and self.asked.should_prune():
+            raise _optuna().TrialPruned
 
 
 class Study:
@@ -95,11 +111,11 @@ class Study:
         }  # fmt: skip
         self.trials = self._read()
 
-    def run(self, n_trials: int, watch: StudyCallback | None = None) -> None:
+    def run(self, n_trials: int, callback: StudyCallback | None = None) -> None:
         """Run trials until `n_trials` have ended in all; then every file is written."""
         from mixtea.compute.device import choose_device
 
-        optuna, watch = _optuna(), watch or StudyCallback()
+        optuna, callback = _optuna(), callback or StudyCallback()
         choose_device(self.config.device)
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ConfigError("A search runs in one process: start it without torchrun.")
@@ -110,10 +126,10 @@ class Study:
             self.trials = self._read()
             self.save()
             while len(self.trials) < n_trials:
-                trial = self._next(optuna, watch)
+                trial = self._next(optuna, callback)
                 self.trials.append(trial)
                 self.save()
-                watch.ends(trial)
+                callback.on_trial_end(trial)
 
     @property
     def best(self) -> Trial | None:
@@ -160,42 +176,29 @@ class Study:
     def _distributions(self) -> dict[str, Any]:
         return {one.field: one.distribution() for one in self.ranges}
 
-    def _next(self, optuna: Any, watch: StudyCallback) -> Trial:
+    def _next(self, optuna: Any, callback: StudyCallback) -> Trial:
         """Run the next trial; settings that were tried before are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
         trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
-        watch.begins(trial.number, trial.settings)
+        callback.on_trial(trial.number, trial.settings)
         for known in self.trials:
             if known.settings == trial.settings and known.state != "failed":
                 trial.state, trial.value, trial.note = known.state, known.value, f"the same as trial {known.number}"
                 trial.validations = known.validations if known.state == "pruned" else []  # counted once in the median
                 return trial
         started = time.perf_counter()
-        self._train(trial, asked, optuna, watch)
+        self._train(trial, asked, optuna, callback)
         trial.seconds = round(time.perf_counter() - started, 3)
         return trial
 
-    def _train(self, trial: Trial, asked: Any, optuna: Any, watch: StudyCallback) -> None:
+    def _train(self, trial: Trial, asked: Any, optuna: Any, callback: StudyCallback) -> None:
         import torch
 
         from mixtea.aligner import MixTEA
 
-        def on_epoch(record: dict[str, Any]) -> None:
-            if record["epoch"] <= trial.epochs:  # it has gone back to a lower rate, which would be another trial
-                raise TrainingError(f"The training diverged after epoch {trial.epochs}.")
-            trial.epochs = record["epoch"]
-            watch.epoch(record)
-            if "valid_hits@1" not in record:
-                return
-            trial.validations.append((record["epoch"], record["valid_hits@1"]))
-            trial.value = max(value for _, value in trial.validations)
-            asked.report(record["valid_hits@1"], record["epoch"])
-            if record["epoch"] < aligner.config.max_epochs and asked.should_prune():
-                raise optuna.TrialPruned
-
         try:
             aligner = MixTEA(self.preset, **self.settings | trial.settings)
-            aligner.fit(self.task, on_epoch)
+            aligner.fit(self.task, callbacks=[callback, _Trainer(trial, asked, aligner.config.max_epochs)])
             if aligner.lowered_:
                 raise TrainingError(f"The training diverged at epoch {aligner.lowered_['diverged_at']}.")
             trial.state = "complete"

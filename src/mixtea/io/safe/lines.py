@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from mixtea.callbacks import report_step
 from mixtea.io.safe.encoding import UTF_8, Transcoder
 from mixtea.io.safe.limits import MIB, current_limits
 from mixtea.io.safe.open import BLOCK, open_input
 from mixtea.io.safe.problems import UnreadableError, limit_exceeded
-from mixtea.progress import doing
 
 CHUNK_BYTES = 8 * MIB  # of text that is taken apart at once
 TOO_DEEP = "triples in triples in triples"
@@ -73,7 +73,7 @@ class Lines:
         if self.rdf:
             self._check_nesting(block)
         self.n += block.count(b"\n")
-        doing(f"reading {self.path}, {self.n:,} lines")
+        report_step(f"reading {self.path}, {self.n:,} lines")
         self.begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else self.begun + len(block)
         if self.n > self.limits.max_rows:
             raise self._limit_exceeded(self.n, f"one of more than {self.limits.max_rows:,}", "max_rows")
