@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from fuzz_compare import compare, compare_task
 from safetensors.numpy import save
 
+from mixtea.cli.settings import read_settings
 from mixtea.config import Config
-from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph

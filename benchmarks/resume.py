@@ -25,10 +25,9 @@ from mixtea import MixTEA, load_task
 from mixtea.callbacks import Callback
 from mixtea.errors import StoppedError
 from mixtea.example import load_example
-from mixtea.experiments.reproduce.experiments import structural_voters
-from mixtea.runs.checkpoints import Checkpoints
+from mixtea.experiments.reproduce.plan import structural_voters
+from mixtea.runs.checkpoints import Checkpoints, StopSignals
 from mixtea.runs.folder import read_run
-from mixtea.runs.signals import StopSignals
 
 
 class StopAfter(Callback):

@@ -17,7 +17,7 @@ from mixtea.callbacks import History
 from mixtea.graph.task import Reviewed
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import DecisionStore, decisions_path
-from mixtea.runs.history import earlier_runs
+from mixtea.runs.folder import earlier_runs
 from mixtea.runs.reader import StoredRun
 from mixtea.update_run import update
 

@@ -128,6 +128,11 @@ def report_warning(text: str) -> None:
         callback.on_warning(text)
 
 
+def report_abort() -> None:
+    for callback in _active.get():
+        callback.on_abort()
+
+
 def check_callbacks(callbacks: Callbacks) -> tuple[Callback, ...]:
     """Return the callbacks of an option, which may be a single one."""
     found = (callbacks,) if not isinstance(callbacks, Iterable) else tuple(callbacks)

@@ -20,6 +20,7 @@ from mixtea.callbacks import (
     Log,
     active_callbacks,
     check_callbacks,
+    report_abort,
     report_notice,
     report_step,
     report_warning,
@@ -45,10 +46,8 @@ from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.io.summary import synonym_counts, synonyms_line
 from mixtea.progress import ProgressOption, progress_callbacks
-from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
-from mixtea.runs.resume import begin_training, resume_training
-from mixtea.runs.signals import StopSignals
+from mixtea.runs.checkpoints import Checkpoints, StopSignals
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, begin_training, resume_training, run_checksum
 from mixtea.runs.tensorboard import TensorBoard
 
 if TYPE_CHECKING:
@@ -56,6 +55,7 @@ if TYPE_CHECKING:
     from mixtea.decide.mapping import Mapping
 
 MAX_WARNINGS = 3  # about what was found; the report has all of them
+STOPPING = "stopping after this epoch (once more: at once)"
 ALMOST_DONE = "almost done: the run is being written (once more: at once)"
 NO_LINKS_WARNING = (
     "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
@@ -224,6 +224,33 @@ class TrainingRun(Callback):
     last_epoch: int = 0
     stopping: StopSignals = field(default_factory=StopSignals)
 
+    def on_start(self, task: Task, config: Config) -> None:
+        """Report what is trained on what, and what may be wrong with it."""
+        from mixtea.compute.device import choose_device, describe_device
+        from mixtea.council.adapt import has_structure
+        from mixtea.council.council import bind_voters
+        from mixtea.council.summary import no_structure_line, voters_line
+        from mixtea.evaluation.inspect_columns import columns_by_voters
+
+        device = describe_device(choose_device(config.device))
+        report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
+        if config.approximations():
+            report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
+        voters = bind_voters(task, config, config.voters)
+        for line in (columns := columns_by_voters(task, voters)):
+            report_notice(line)
+        sides = (("source", task.source), ("target", task.target))
+        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
+        if named and not columns:
+            report_notice(f"names: {'; '.join(named)}")
+        if synonyms := synonyms_line(synonym_counts(task)):
+            report_notice(synonyms)
+        report_notice(voters_line(voters))
+        if not has_structure(task):
+            report_notice(no_structure_line(voters))
+        for doubt in task_warnings(task):
+            report_warning(doubt)
+
     def on_resume(self, epoch: int) -> None:
         self.last_epoch = epoch
 
@@ -237,14 +264,9 @@ class TrainingRun(Callback):
     def run(self, every: float) -> MixTEA:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
-        from mixtea.compute.device import choose_device, describe_device
-        from mixtea.council.adapt import adapt_config
 
         report_notice(f"{self.start.task!r}")
         aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
-        device = choose_device(aligner.config.device)
-        config = adapt_config(self.start.task, aligner.config, device.type)
-        self._introduce(config, describe_device(device))
         before = run_checksum(self.work.out)
         try:
             self._fit(aligner, old, every)
@@ -274,49 +296,15 @@ class TrainingRun(Callback):
             report_warning(f"not compared with the earlier run: {error}")
             return None
 
-    def _introduce(self, config: Config, device: str) -> None:
-        """Report what is trained on what, and what may be wrong with it."""
-        from mixtea.council.adapt import has_structure
-        from mixtea.council.council import bind_voters
-        from mixtea.council.summary import no_structure_line, voters_line
-        from mixtea.evaluation.inspect_columns import columns_by_voters
-
-        report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
-        if config.approximations():
-            report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
-        voters = bind_voters(self.start.task, config, config.voters)
-        for line in (columns := columns_by_voters(self.start.task, voters)):
-            report_notice(line)
-        sides = (("source", self.start.task.source), ("target", self.start.task.target))
-        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
-        if named and not columns:
-            report_notice(f"names: {'; '.join(named)}")
-        if synonyms := synonyms_line(synonym_counts(self.start.task)):
-            report_notice(synonyms)
-        report_notice(voters_line(voters))
-        if not has_structure(self.start.task):
-            report_notice(no_structure_line(voters))
-        for doubt in task_warnings(self.start.task):
-            report_warning(doubt)
-
     def _fit(self, aligner: MixTEA, old: MixTEA | None, every: float) -> None:
         """Fit with checkpoints. A signal ends it after its epoch."""
-
-        def end_at_once() -> None:
-            for callback in active_callbacks():
-                callback.on_abort()
-
-        advice = self.work.resume_advice
-        self.stopping = StopSignals(
-            lambda: report_notice("stopping after this epoch (once more: at once)"), end_at_once
-        )
+        task, advice = self.start.task, self.work.resume_advice
+        self.stopping = StopSignals(lambda: report_notice(STOPPING), report_abort)
         checkpoints = Checkpoints(self.work.folder, every, self.stopping)
-        callbacks = (*active_callbacks(), self)
+        callbacks = (self, *active_callbacks())
         try:
             with self.stopping if n_processes() == 1 else nullcontext():
-                aligner.fit(
-                    self.start.task, callbacks=callbacks, warm_start=old, checkpoints=checkpoints, progress=False
-                )
+                aligner.fit(task, callbacks=callbacks, warm_start=old, checkpoints=checkpoints, progress=False)
         except StoppedError as error:
             raise error.with_advice(advice()) from None
         except KeyboardInterrupt:
@@ -379,7 +367,8 @@ class TrainingRun(Callback):
 
             found = explain_changes(old, new)
             changed = drop_unchanged(found)
-            page = _writable(changes_text(changed))
+            page = changes_text(changed)
+            page.encode()  # an error if it holds half a character, which no file can
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a comparison
@@ -396,7 +385,9 @@ class TrainingRun(Callback):
         try:
             from mixtea.report.page import make_report
 
-            return {"report.html": _writable(make_report(aligner))}
+            page = make_report(aligner)
+            page.encode()
+            return {"report.html": page}
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a page about it
@@ -431,9 +422,3 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     ]
     more = len(found) - MAX_WARNINGS
     return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
-
-
-def _writable(page: str) -> str:
-    """Return the page, if it can be written: half a character in it could not."""
-    page.encode()
-    return page

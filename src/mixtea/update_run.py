@@ -24,8 +24,8 @@ from mixtea.io.paths import PathOrStr, as_path
 from mixtea.pipeline import ALMOST_DONE, TrainingRun, train
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import reviewed_task
+from mixtea.runs.checkpoints import StopSignals
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
-from mixtea.runs.signals import StopSignals
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -228,9 +228,9 @@ def test_a_hostile_start_is_refused(work, change):
 def test_a_start_that_is_a_link_is_refused(work, tmp_path):
     work.path.rename(tmp_path / "elsewhere")
     work.path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RunError, match="a link or device"):
+    with pytest.raises(RunError, match="a link, which a run folder must not hold"):
         work.read_inputs()
     work.path.unlink()
     work.path.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(RunError, match="a link or device"):
+    with pytest.raises(RunError, match="a link, which a run folder must not hold"):
         work.read_inputs()

@@ -14,8 +14,8 @@ from conftest import make_graph, with_said
 from mixtea import MixTEA, Task
 from mixtea.callbacks import Callback
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
+from mixtea.runs.atomic import lock_folder
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.lock import lock_folder
 from mixtea.training import trainer as loop
 from mixtea.training.resume import LOWERED_FIELDS, restore_threads, restore_training, training_state
 from mixtea.training.trainer import Trainer

@@ -21,7 +21,7 @@ from mixtea.review.decision import Decision, PairDecision, pair_decisions
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.merge import merge_decisions
 from mixtea.review.reviewers import Reviewer, measure_reviewers
-from mixtea.runs.lock import HeldError, lock_folder
+from mixtea.runs.atomic import HeldError, lock_folder
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training after an epoch, one file each, the last two kept."""
+"""Checkpoints: the state of a training after an epoch, one file each, the last two kept; signals that end it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import json
 import logging
 import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -24,10 +27,47 @@ from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
 from mixtea.io.paths import PathOrStr
 from mixtea.messages import visible
-from mixtea.runs.atomic import clear_errors, clear_leftovers
-from mixtea.runs.lock import lock_folder
-from mixtea.runs.signals import StopSignals
+from mixtea.runs.atomic import clear_errors, clear_leftovers, lock_folder
 from mixtea.runs.state_file import read_state_file, write_state_file
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class StopSignals:
+    """Signal handlers of a training: within the context, a first signal calls `on_first` and is kept in `asked`.
+
+    A second one calls `on_second` and does what it would have done without; so does the first outside of the main
+    thread of the program. A signal that was ignored stays so.
+    """
+
+    def __init__(
+        self, on_first: Callable[[], object] = lambda: None, on_second: Callable[[], object] = lambda: None
+    ) -> None:
+        self.asked, self.on_first, self.on_second = 0, on_first, on_second
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            handled = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+            self._before = {number: signal.signal(number, self._on_signal) for number in handled}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)  # type: ignore[arg-type]
+        self._before = {}
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            self.on_second()
+            self.__exit__(None, None, None)
+            signal.raise_signal(number)
+            return
+        self.asked = number
+        self.on_first()
+
 
 logger = logging.getLogger(__name__)
 CHECKPOINT_KIND = "mixtea checkpoint 3"

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from torch import Tensor
 from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
+from mixtea.compute.pairs import Pairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
 from mixtea.council.council import Council, bind_voters, cover_isolated
@@ -32,7 +34,6 @@ from mixtea.training.fuse import fuse, rectify
 from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
-from mixtea.training.self_training import strategy_of
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
 from mixtea.voters.open_entities import find_open_entities
 from mixtea.voters.votes import Votes
@@ -40,6 +41,32 @@ from mixtea.voters.votes import Votes
 logger = logging.getLogger(__name__)
 Keep = Callable[[int, Callable[[], State]], None]
 MAX_LOSS_GROWTH = 1e4  # over its first value, beyond which it has diverged
+
+
+class Strategy(Protocol):
+    """A way to find further links other than mixture teaching, as experiments/self_training.py has some."""
+
+    @property
+    def links(self) -> Tensor:
+        """Return [p, 2]: the pairs that are learned like links now, by joint index."""
+        ...
+
+    def due(self, epoch: int) -> bool: ...
+
+    def propose_anew(self, vectors: Tensor) -> Votes:
+        """Revise the pairs by the student's vectors [n, d] of all entities."""
+        ...
+
+    def state_dict(self) -> State: ...
+
+    def load_state_dict(self, state: State) -> None: ...
+
+
+def other_teaching(config: Config, rows: tuple[Tensor, Tensor], rejected: Pairs | None) -> Strategy:
+    """Return the strategy that the setting `teaching` names, for unlabelled entities `rows`; load it on use."""
+    from mixtea.experiments.self_training import STRATEGIES
+
+    return STRATEGIES[config.teaching](config, rows, rejected)
 
 
 class Trainer:
@@ -72,7 +99,9 @@ class Trainer:
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
-        self.strategy = strategy_of(config, self.entities.rows, self.council.rejected)
+        self.strategy: Strategy | None = None
+        if config.teaching != "mixture":
+            self.strategy = other_teaching(config, self.entities.rows, self.council.rejected)
         self.votes: Votes | None = None
         self.trace = Trace(len(voters))
         self.counts: Record = {}

@@ -18,7 +18,7 @@ from bomb_files import BOMBS
 from bombs import Outcome, explode
 from fuzz_seeds import formats, graph, links
 
-from mixtea.config_file import read_settings
+from mixtea.cli.settings import read_settings
 
 READ = {"graph": graph, "links": links, "settings": read_settings}
 QUICK = {
