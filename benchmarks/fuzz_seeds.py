@@ -188,7 +188,7 @@ def vectors(name: str) -> Callable[[Path], None]:
 
     def read(path: Path) -> None:
         sides = (_side(E, "abcd"), _side("http://t.org/", "ABCD"))
-        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None, None)[0])
+        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None)[0])
 
     return read
 

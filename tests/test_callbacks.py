@@ -66,13 +66,13 @@ def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
 
 
 def test_texts_are_counted_in_a_notebook(notebook):
-    progress.text_progress()(1, 5)
+    progress.text_callbacks()[0].on_texts(1, 5)
     assert notebook[0]["text/plain"] == "1 of 5  texts"
 
 
 def test_a_terminal_of_ipython_is_no_notebook(notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(config={}))
-    assert progress.progress_callbacks(None) == () and progress.text_progress() is None
+    assert progress.progress_callbacks(None) == progress.text_callbacks() == ()
 
 
 def test_a_function_is_told_beside_callbacks(tiny):

@@ -29,8 +29,8 @@ logger = logging.getLogger(__name__)
 class Callback:
     """Receiver of what a call reports; every method does nothing until it is overridden.
 
-    Pass instances as `callbacks` to `MixTEA.fit`, `train` or `update`. They are called in their order, in the thread of
-    the call. Nothing that they return is used, and an error that one raises ends the call.
+    Pass instances as `callbacks` to `MixTEA.fit`, `train`, `update` or `load_task`. They are called in their order, in
+    the thread of the call. Nothing that they return is used, and an error that one raises ends the call.
 
     Methods
     -------
@@ -38,6 +38,8 @@ class Callback:
         The whole call begins, before anything is read; it has ended, also if by an error.
     on_step(text)
         Another step of the work begins, such as "reading a.csv".
+    on_texts(done, of)
+        So many texts of all are encoded by a text model.
     on_notice(text), on_warning(text)
         A line for people: what is trained and where, results, how to resume; or a doubt that does not end the call.
     on_start(task, config), on_end()
@@ -77,6 +79,8 @@ class Callback:
     def on_close(self) -> None: ...
 
     def on_step(self, text: str) -> None: ...
+
+    def on_texts(self, done: int, of: int) -> None: ...
 
     def on_notice(self, text: str) -> None: ...
 
@@ -227,6 +231,7 @@ class History(Callback):
 
     def __init__(self) -> None:
         self.steps: list[str] = []
+        self.texts: list[tuple[int, int]] = []  # encoded, of how many
         self.notices: list[str] = []
         self.warnings: list[str] = []
         self.rounds: list[tuple[int, int]] = []  # number, sure pairs
@@ -237,6 +242,9 @@ class History(Callback):
 
     def on_step(self, text: str) -> None:
         self.steps.append(text)
+
+    def on_texts(self, done: int, of: int) -> None:
+        self.texts.append((done, of))
 
     def on_notice(self, text: str) -> None:
         self.notices.append(text)

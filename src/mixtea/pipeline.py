@@ -153,7 +153,7 @@ def train(
         callbacks = (*callbacks, TensorBoard(tensorboard))
     read = _input_reader(task, preset, warm_start, settings, resume)
     work = UnfinishedRun(folder)
-    with run_callbacks(callbacks), work.locked() if is_first() else nullcontext():
+    with run_callbacks(callbacks), work.locked():
         goes_on = resume and work.path.exists()
         start = (
             resume_training(work, read, settings, overwrite)

@@ -38,7 +38,7 @@ def progress_callbacks(progress: ProgressOption) -> tuple[Callback, ...]:
     if callable(progress):
         return (FunctionProgress(progress),)
     if in_notebook():
-        return (FunctionProgress(NotebookLine()),)
+        return (NotebookProgress(),)
     if progress is None:
         return ()
     from rich.console import Console
@@ -46,12 +46,9 @@ def progress_callbacks(progress: ProgressOption) -> tuple[Callback, ...]:
     return (TerminalBar(Console(stderr=True)),)
 
 
-def text_progress() -> Callable[[int, int], None] | None:
+def text_callbacks() -> tuple[Callback, ...]:
     """Return a display of texts read by a model: a line in a notebook, and nothing elsewhere."""
-    if not in_notebook():
-        return None
-    line = NotebookLine()
-    return lambda done, of: line(done, of, "texts")
+    return (NotebookProgress(),) if in_notebook() else ()
 
 
 def in_notebook() -> bool:
@@ -150,6 +147,16 @@ class FunctionProgress(Display):
     def on_epoch(self, record: dict[str, Any]) -> None:
         losses = self.losses(record)
         self.show(record["epoch"], self.max_epochs, f"epochs  {losses}{self.last_score}  {self.time(record['epoch'])}")
+
+
+class NotebookProgress(FunctionProgress):
+    """Show progress in a line of a notebook."""
+
+    def __init__(self) -> None:
+        super().__init__(NotebookLine())
+
+    def on_texts(self, done: int, of: int) -> None:
+        self.show(done, of, "texts")
 
 
 class TerminalBar(Display):

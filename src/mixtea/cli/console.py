@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from mixtea.callbacks import Callback
 from mixtea.cli.tables import evidence_table, score_table
 from mixtea.compute.torchrun import is_first
 from mixtea.messages import shortened, visible
@@ -23,9 +24,11 @@ def print_line(console: Console, text: object) -> None:
     console.print(one_line(text), highlight=False, markup=False, soft_wrap=True)
 
 
-def print_encoded(n: int, of: int) -> None:
+class TextLines(Callback):
     """Print how many texts a model has encoded so far."""
-    print_line(Console(stderr=True, quiet=not is_first()), f"{n:,} of {of:,} texts encoded")
+
+    def on_texts(self, done: int, of: int) -> None:
+        print_line(Console(stderr=True, quiet=not is_first()), f"{done:,} of {of:,} texts encoded")
 
 
 def one_line(text: object) -> str:
@@ -33,7 +36,7 @@ def one_line(text: object) -> str:
     return shortened(visible(text), MAX_LINE_CHARS)
 
 
-class TrainingConsole(TerminalBar):
+class TrainingConsole(TextLines, TerminalBar):
     """Progress on standard error, and scores on standard output; of several processes the first one."""
 
     def __init__(self) -> None:
@@ -48,6 +51,10 @@ class TrainingConsole(TerminalBar):
 
     def on_step(self, text: str) -> None:
         self.heartbeat.begin(text)
+
+    def on_texts(self, done: int, of: int) -> None:
+        super().on_texts(done, of)
+        self.heartbeat.said()
 
     def on_notice(self, text: str) -> None:
         print_line(self.console, text)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from mixtea.cli.console import print_encoded
+from mixtea.callbacks import active_callbacks
+from mixtea.cli.console import TextLines
 from mixtea.graph.task import Task
 from mixtea.io.filter import GraphFilter
 from mixtea.io.load import load_task
@@ -213,7 +214,7 @@ class TaskOptions:
             limits=limits(given.pop("limit")),
             attributes=not given.pop("no_attributes"),
             seed=seed,
-            on_texts=print_encoded,
+            callbacks=active_callbacks() or TextLines(),
             **given,
         )
 

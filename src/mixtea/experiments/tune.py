@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import json
 import logging
 import os
@@ -37,7 +38,7 @@ from mixtea.errors import (
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
 from mixtea.messages import visible
-from mixtea.runs.atomic import atomic_file, check_free, lock_folder
+from mixtea.runs.atomic import atomic_text, check_free, lock_folder
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -162,18 +163,14 @@ class Study:
     def _study(self, optuna: Any) -> Any:
         """Return the trials as an Optuna study; the next draw depends on the seed and the trials alone."""
         seed = int(np.random.SeedSequence((self.config.seed, len(self.trials))).generate_state(1)[0])
-        sampler, pruner = (
-            optuna.samplers.TPESampler(seed=seed),
-            optuna.pruners.MedianPruner(n_startup_trials=TRIALS_BEFORE_PRUNING),
-        )
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=TRIALS_BEFORE_PRUNING)
         study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
         for trial in self.trials:
             if trial.state != "failed":
                 known = dict(params=trial.settings, distributions=self._distributions(), value=trial.value)
-                state = optuna.trial.TrialState[trial.state.upper()]
-                study.add_trial(
-                    optuna.trial.create_trial(**known, state=state, intermediate_values=dict(trial.validations))
-                )
+                known |= dict(state=optuna.trial.TrialState[trial.state.upper()])
+                study.add_trial(optuna.trial.create_trial(**known, intermediate_values=dict(trial.validations)))
         return study
 
     def _distributions(self) -> dict[str, Any]:
@@ -213,24 +210,19 @@ class Study:
     def save(self) -> None:
         """Write `tune.json`, `trials.csv` and, if there is a best trial, `best.toml`."""
         content = {"format": FORMAT, **self.about, "trials": [dataclasses.asdict(trial) for trial in self.trials]}
-        with atomic_file(self.out / "tune.json", follow=False) as path:
-            path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-        names = [one.field for one in self.ranges]
-        with (
-            atomic_file(self.out / "trials.csv", follow=False) as path,
-            path.open("w", encoding="utf-8", newline="") as file,
-        ):
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(["number", "state", "value", "seconds", "epochs", *names, "seed", "version", "note"])
-            for trial in self.trials:
-                tried = (trial.settings[name] for name in names)
-                head = (trial.number, trial.state, trial.value, trial.seconds, trial.epochs)
-                table.writerow([*head, *tried, trial.seed, trial.version, trial.note])
+        atomic_text(self.out / "tune.json", json.dumps(content, indent=1, ensure_ascii=False))
+        names, text = [one.field for one in self.ranges], io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(["number", "state", "value", "seconds", "epochs", *names, "seed", "version", "note"])
+        for trial in self.trials:
+            tried = (trial.settings[name] for name in names)
+            head = (trial.number, trial.state, trial.value, trial.seconds, trial.epochs)
+            table.writerow([*head, *tried, trial.seed, trial.version, trial.note])
+        atomic_text(self.out / "trials.csv", text.getvalue())
         if self.best is not None:
             said = f"# preset {self.preset}, trial {self.best.number}: validation Hit@1 {self.best.value:.4f}\n"
             lines = [f"{name} = {json.dumps(value)}\n" for name, value in self.best_settings().items()]
-            with atomic_file(self.out / "best.toml", follow=False) as path:
-                path.write_text(said + "".join(lines), encoding="utf-8")
+            atomic_text(self.out / "best.toml", said + "".join(lines))
 
     def _read(self) -> list[Trial]:
         """Read the trials of the folder if it holds a study of the same search; it may be new or empty."""
@@ -245,15 +237,10 @@ class Study:
             trials = [Trial(**trial) for trial in content["trials"]]
         except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({visible(repr(error), 200)}). Name another folder.") from None
-        other = [
-            f"{name} {there[name]!r}, not {value!r}"
-            for name, value in {"format": FORMAT, **self.about}.items()
-            if there[name] != value
-        ]
+        wanted = {"format": FORMAT, **self.about}
+        other = "; ".join(f"{n} {there[n]!r}, not {value!r}" for n, value in wanted.items() if there[n] != value)
         if other:
-            raise RunError(
-                f"{self.out}: a search is there with {'; '.join(other)}. Call it as before, or name another."
-            )
+            raise RunError(f"{self.out}: a search is there with {other}. Call it as before, or name another.")
         try:
             return [self._checked(trial) for trial in trials]
         except DAMAGED_FILE_ERRORS as error:

@@ -130,6 +130,12 @@ def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
             rename(temporary / path.name, path)
 
 
+def atomic_text(path: Path, text: str) -> None:
+    """Write a text file; a link in its place is replaced."""
+    with atomic_file(path, follow=False) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
 def _check_place(path: Path) -> None:
     """Refuse a place that a file may not take."""
     linked = path.is_symlink()

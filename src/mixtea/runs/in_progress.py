@@ -67,7 +67,7 @@ def run_checksum(run: Path) -> str | None:
 
 
 class UnfinishedRun:
-    """The unfinished training of the run folder `out`."""
+    """The unfinished training of the run folder `out`. Of several processes only the first locks, checks and stores."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -79,6 +79,9 @@ class UnfinishedRun:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the folder; an empty one is not left behind."""
+        if not is_first():
+            yield
+            return
         with clear_errors(self.out):
             if self.folder.is_symlink():
                 raise RunError(f"{self.folder}: a link, where a folder of a training is needed. Move it away.")
@@ -109,6 +112,8 @@ class UnfinishedRun:
 
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless `overwrite`."""
+        if not is_first():
+            return
         check_free(self.out, overwrite=overwrite)
         if (epoch := self.epoch()) is not None and self.path.exists() and not overwrite:
             raise RunError(
@@ -118,6 +123,8 @@ class UnfinishedRun:
 
     def store_inputs(self, start: TrainingInputs) -> None:
         """Store the inputs of this training, then forget the earlier one."""
+        if not is_first():
+            return
         task = start.task
         parts = {
             "about": about_task(task),
@@ -162,11 +169,9 @@ class UnfinishedRun:
 
 def begin_training(work: UnfinishedRun, read: Callable[[], TrainingInputs], overwrite: bool) -> TrainingInputs:
     """Begin a new training; refused where it would replace something, unless `overwrite`."""
-    if is_first():
-        work.check_free(overwrite=overwrite)
+    work.check_free(overwrite=overwrite)
     start = read()
-    if is_first():
-        work.store_inputs(start)
+    work.store_inputs(start)
     return start
 
 
@@ -186,7 +191,10 @@ def resume_training(
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
         return begin_training(work, read, overwrite)
     if read is not None:
-        _check_same(work, start or _finished_inputs(work.out), read())
+        called = read() if work.path.exists() else replace(read(), warm_start=None)
+        if differences := (start or _finished_inputs(work.out)).differences(called):
+            other = "; ".join(differences)
+            raise ConfigError(f"{work.out}: the training there is another: {other}. Say only --resume --out.")
     if _is_result(work.out, start):
         if is_first():
             work.remove()
@@ -215,11 +223,3 @@ def _finished_inputs(out: Path) -> TrainingInputs:
     """
     run = read_run(out)
     return TrainingInputs(run.task, run.about["preset"], run.about["chosen"])
-
-
-def _check_same(work: UnfinishedRun, start: TrainingInputs, called: TrainingInputs) -> None:
-    """Refuse a call with other inputs than the training began with."""
-    if not work.path.exists():
-        called = replace(called, warm_start=None)
-    if other := start.differences(called):
-        raise ConfigError(f"{work.out}: the training there is another: {'; '.join(other)}. Say only --resume --out.")

@@ -22,7 +22,7 @@ from mixtea.experiments.reproduce.plan import EXPERIMENTS, Plan, Variant
 from mixtea.experiments.reproduce.published import METRICS
 from mixtea.graph.task import Task
 from mixtea.io.load import load_task
-from mixtea.runs.atomic import atomic_file
+from mixtea.runs.atomic import atomic_file, atomic_text
 
 DECODERS = {
     "student": "student",
@@ -268,32 +268,24 @@ def _measured(variant: Variant, plan: Plan, rows: Mapping[str, Any]) -> Measured
 def write_experiment(folder: Path, name: str, measured: Sequence[Measured], tasks: Sequence[str]) -> None:
     """Write NAME.md, NAME.csv and, for a figure, NAME.png."""
     text = markdown(name, measured, tasks)
-    with atomic_file(folder / f"{name}.csv", follow=False) as path:
-        frame(name, measured, tasks).to_csv(path, index=False)
+    atomic_text(folder / f"{name}.csv", frame(name, measured, tasks).to_csv(index=False))
     if name in AXES:
         text += f"\n\n![{EXPERIMENTS[name].title}]({name}.png)"
         with atomic_file(folder / f"{name}.png", follow=False) as path:
             draw(name, measured, tasks, path)
-    _write(folder / f"{name}.md", text)
+    atomic_text(folder / f"{name}.md", f"{text}\n")
 
 
 def write_data(folder: Path, tasks: Mapping[str, Task]) -> None:
     counts = data_frame(tasks)
-    with atomic_file(folder / "data.csv", follow=False) as path:
-        counts.to_csv(path, index=False)
-    _write(folder / "data.md", data_markdown(counts))
+    atomic_text(folder / "data.csv", counts.to_csv(index=False))
+    atomic_text(folder / "data.md", f"{data_markdown(counts)}\n")
 
 
 def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:
     """Write all tables so far in one page, and every run with its cost in runs.csv."""
-    with atomic_file(folder / "runs.csv", follow=False) as path:
-        cost_frame(list(rows.values())).to_csv(path, index=False)
+    atomic_text(folder / "runs.csv", cost_frame(list(rows.values())).to_csv(index=False))
     parts = [path.read_text(encoding="utf-8").strip() for n in EXPERIMENTS if (path := folder / f"{n}.md").is_file()]
     about = "Made by `mixtea reproduce`. Every run, its settings, seconds and memory: [runs.csv](runs.csv)."
-    _write(folder / PAGE, "\n\n".join(["# Results", about, *parts]))
+    atomic_text(folder / PAGE, "\n\n".join(["# Results", about, *parts]) + "\n")
     return folder / PAGE
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_file(path, follow=False) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
