@@ -15,7 +15,7 @@ from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
 from mixtea.graph.task import Task
 from mixtea.pipeline import train
-from mixtea.review.merge import merge_decision_file
+from mixtea.review.learning import merge_decision_file
 from mixtea.update_run import EARLIER_RUNS_KEPT
 from mixtea.update_run import update as make_again
 

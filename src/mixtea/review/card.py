@@ -17,9 +17,9 @@ from mixtea.explain.value_lines import Line, value_lines
 from mixtea.graph.graph import Graph, display_name
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
+from mixtea.review.decision import Share
 from mixtea.review.model import Model
 from mixtea.review.posterior import Effect, Posterior
-from mixtea.review.reviewers import Share
 from mixtea.voters.student import VECTORS_GROUP
 
 MAX_VALUES_SHOWN, MAX_NEIGHBOURS_SHOWN, MAX_REASONS_SHOWN = 24, 30, 4
