@@ -411,7 +411,7 @@ class TrainingRun:
         """Compare with the earlier run's mappings, as a page of the run; report it in short."""
         doing("comparing with the earlier run")
         try:
-            from mixtea.export.tsv import changes_text
+            from mixtea.export.tables import changes_text
             from mixtea.report.changes import CHANGE_REASONS, explain_changes
             from mixtea.report.compare import count_changes, drop_unchanged
 

@@ -1,4 +1,4 @@
-"""Small SVG figures for a page: readable in grey, and bit-identical every time."""
+"""Small SVG figures for a page, readable in grey and bit-identical every time; and curves as files of their own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from io import StringIO
+from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
@@ -14,6 +15,10 @@ from matplotlib import colormaps, rc_context, rcdefaults, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+
+from mixtea.export.tables import add_link_origin
+from mixtea.messages import origin_of
+from mixtea.runs.atomic import atomic_file
 
 SIZE = (4.4, 3.2)  # inches
 STYLE: dict[Any, Any] = {
@@ -155,3 +160,24 @@ def _short(n: int) -> str:
 
 
 _NUMBERS = FuncFormatter(lambda value, _: f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}")
+
+
+def write_curve(curve: pd.DataFrame, path: Path, links_from: str = "given") -> None:
+    """Write all columns of a threshold curve (.csv), or draw precision, recall and F1 by minimum probability (.png)."""
+    with atomic_file(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            add_link_origin(curve, links_from).to_csv(temporary, index=False)
+        else:
+            _draw_curve(curve, temporary, origin_of(links_from))
+
+
+def _draw_curve(curve: pd.DataFrame, path: Path, title: str) -> None:
+    figure = Figure(figsize=(5.6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for name, style, colour in (("precision", "-", "#1b4f72"), ("recall", "--", "#b9770e"), ("f1", ":", "#616a6b")):
+        axes.step(curve["threshold"], curve[name], style, where="post", color=colour, label=name.replace("f1", "F1"))
+    axes.set(xlabel="least probability of a mapping", ylabel="share", xlim=(0, 1), ylim=(0, 1.02))
+    axes.set_title(title, fontsize="medium")
+    axes.grid(alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
+    figure.savefig(path, format="png", dpi=130, metadata={"Software": None, "Description": title or None})

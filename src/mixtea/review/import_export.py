@@ -14,11 +14,10 @@ import pandas as pd
 from mixtea.calibration.calibrator import accept_at_precision
 from mixtea.decide.mapping import COLUMNS, GIVEN, Mapping
 from mixtea.errors import Problems
-from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import add_iris, optional_texts
+from mixtea.export.identifiers import Curies, add_iris, known_prefixes
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
-from mixtea.export.sssom import check_rows, display_labels, write_slots
+from mixtea.export.sssom import check_rows, entity_columns, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
 from mixtea.io.formats.sssom_slots import Slots, slots_of
@@ -116,16 +115,11 @@ def write_decisions(task: Task, active: Iterable[Decision], measured: Table[str,
     rows = add_iris(mapping.frame, mapping, path, metadata)
     check_rows(rows, mapping, path)
     curies = Curies(known_prefixes(mapping, metadata))
-    subject, object_ = (optional_texts(rows[f"{side}_iri"]) for side in ("source", "target"))
     decided = [said[pair] for pair in zip(rows["source"], rows["target"], strict=True)]
     reliability = [measured[one.reviewer].reliability if one.reviewer in measured else np.nan for one in decided]
-    columns = {
-        "subject_id": [curies.contract(iri or "") for iri in subject],
-        "subject_label": display_labels(optional_texts(rows["source"]), subject, task.source),
+    columns = entity_columns(rows, mapping, curies) | {
         "predicate_id": [metadata.predicate] * len(rows),
         "predicate_modifier": ["" if one.same else NOT for one in decided],
-        "object_id": [curies.contract(iri or "") for iri in object_],
-        "object_label": display_labels(optional_texts(rows["target"]), object_, task.target),
         "mapping_justification": [CURATED] * len(rows),
         "author_label": [plain_line(one.reviewer) for one in decided],
         "mapping_date": [by_id[one.id].at[:10] for one in decided],
