@@ -308,7 +308,7 @@ class TrainingRun:
         from mixtea.council.adapt import has_structure
         from mixtea.council.council import bind_voters
         from mixtea.council.summary import no_structure_line, voters_line
-        from mixtea.evaluation.inspect_columns import columns_by_voters
+        from mixtea.evaluation.inspection import columns_by_voters
 
         self.watch.says(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
@@ -412,8 +412,7 @@ class TrainingRun:
         doing("comparing with the earlier run")
         try:
             from mixtea.export.tables import changes_text
-            from mixtea.report.changes import CHANGE_REASONS, explain_changes
-            from mixtea.report.compare import count_changes, drop_unchanged
+            from mixtea.report.compare import CHANGE_REASONS, count_changes, drop_unchanged, explain_changes
 
             found = explain_changes(old, new)
             changed = drop_unchanged(found)

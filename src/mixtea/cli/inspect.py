@@ -11,8 +11,7 @@ from mixtea.cli import options
 from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
 from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
-from mixtea.evaluation.inspect_columns import column_lines
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import column_lines, text_summary, text_summary_lines
 from mixtea.graph.task import Task
 from mixtea.io.checks import task_warnings
 from mixtea.io.naming import name_coverage_line

@@ -28,7 +28,7 @@ from mixtea.decide.mapping import (
     MAPPED,
     Mapping,
 )
-from mixtea.evaluation.mapping_scores import judged_rows, mapping_scores, threshold_curve
+from mixtea.evaluation.scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
 from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.base import EvidenceKind

@@ -11,9 +11,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from mixtea.config import VECTOR_VOTERS
-from mixtea.explain.marking import Marked, mark_differences
 from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
-from mixtea.explain.value_lines import Line, value_lines
+from mixtea.explain.value_lines import Line, Marked, mark_differences, value_lines
 from mixtea.graph.graph import Graph, display_name
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
