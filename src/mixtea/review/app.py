@@ -275,7 +275,7 @@ class Page:
         row, place = self.state.resolve_reference(of)
         maker, own = self.state.card_maker(row)
         with suppress(TimeoutError, MixTEAError):
-            await asyncio.wait_for(self.evidence_threads(maker.compare, own, place), EVIDENCE_SECONDS)
+            await asyncio.wait_for(self.evidence_threads(maker.values, *maker.model.ends(own, place)), EVIDENCE_SECONDS)
         await self._prepare_texts(row, place)
         return self.show("values.html.j2", card=self.state.card(row, place, with_evidence=False), of=of, waits=False)
 

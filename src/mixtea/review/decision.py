@@ -169,10 +169,7 @@ class SourceDecisions:
 
     def change(self, one: Decision, sign: int) -> None:
         """Add a decision (1), or remove it (-1)."""
-        if sign > 0:
-            self.decisions[one.id] = one
-        else:
-            del self.decisions[one.id]
+        _keep(self.decisions, one, sign)
         touched = [self.order]
         if one.action == ACCEPT:
             touched.append(self.accepted)

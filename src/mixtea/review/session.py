@@ -159,7 +159,7 @@ class Session:
         model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
-        said = model.neighbourhood.support(int(model.sources[row]), int(model.target[row, 0]))
+        said = model.neighbourhood.support(*model.ends(row))
         kinds = sorted({int(kind) for kind in said.kind[np.argsort(-said.weight)][:1].tolist()})
         return strongest, tuple(map(str, kinds))
 
@@ -168,9 +168,9 @@ class Session:
         found = []
         for other in rows:
             model, own = self.state.model_of(other)
-            target = str(model.task.target.ids[model.target[own, 0]])
-            left, right, _ = self.state.card_names(other)
-            found.append((ShownPair(self.state.source_id(other), (target,)), left, right))
+            source, target = self.state.source_id(other), str(model.task.target.ids[model.target[own, 0]])
+            names = self.state.label(source, "source"), self.state.label(target, "target")
+            found.append((ShownPair(source, (target,)), *names))
         return found
 
     def decisions_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import RunError
-from mixtea.messages import visible
+from mixtea.messages import MAX_LABEL_LENGTH, visible
 from mixtea.review.card import Card, Cards
 from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, DecisionIndex, pair_decisions
 from mixtea.review.decisions import DecisionStore
@@ -195,7 +195,8 @@ class ReviewState:
         if gone and self.current is not self.original:  # what the model was taught does not hold any more
             self.current, self.trained_id = self.original, 0
             self._use_models()
-        self._weigh({one.reviewer for one in changed if one.reason in AUDIT})
+        for name in {one.reviewer for one in changed if one.reason in AUDIT}:
+            self._weigh(name)
         sources = {one.source for one in changed}
         self.outdated |= sources
         if not self.lazily:
@@ -204,14 +205,13 @@ class ReviewState:
             for source in sources:
                 self._update_posteriors_of(source)
 
-    def _weigh(self, names: Iterable[str]) -> None:
-        """Measure the reliability of reviewers with new audits, which alone determine the weight of decisions."""
-        for name in names:
-            measured = measure_reviewers(self.index.audits.get(name, {}).values(), self.truth)
-            weight = measured.get(name, UNMEASURED).log_odds
-            if weight != self.weights.get(name, math.inf):
-                self.weights[name] = weight
-                self.outdated |= self.index.by_source.keys()
+    def _weigh(self, reviewer: str) -> None:
+        """Measure the reliability of a reviewer by the audits, which alone determine the weight of decisions."""
+        measured = measure_reviewers(self.index.audits.get(reviewer, {}).values(), self.truth)
+        weight = measured.get(reviewer, UNMEASURED).log_odds
+        if weight != self.weights.get(reviewer, math.inf):
+            self.weights[reviewer] = weight
+            self.outdated |= self.index.by_source.keys()
 
     def _concerns_run(self, one: Decision) -> bool:
         """Return whether the entities of a decision are in the run."""
@@ -231,22 +231,17 @@ class ReviewState:
             return
         self.outdated.discard(source)
         for posterior in self.posteriors.values():
+            now = dict[tuple[int, int], float]()
+            for pair, said in self.index.pair_decisions_of(source).items():
+                ends = posterior.model.find_pair(*pair)
+                if min(ends) >= 0:
+                    weight = self.weights.get(said.reviewer, math.inf)
+                    now[ends] = weight if said.same else -weight
             number = posterior.model.source_index_of.get(source, -1)
-            now = self._numbered(posterior.model, source)
             for target in {*posterior.log_odds_of.get(number, {})} - {target for _, target in now}:
                 posterior.decide((number, target), None)
-            for pair, weight in now.items():
-                posterior.decide(pair, weight)
-
-    def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
-        """Return the decisions about a source by indices of a model, with their weights."""
-        found = {}
-        for pair, said in self.index.pair_decisions_of(source).items():
-            ends = model.find_pair(*pair)
-            if min(ends) >= 0:
-                weight = self.weights.get(said.reviewer, math.inf)
-                found[ends] = weight if said.same else -weight
-        return found
+            for ends, weight in now.items():
+                posterior.decide(ends, weight)
 
     @cached_property
     def truth(self) -> dict[str, set[str]]:
@@ -309,13 +304,6 @@ class ReviewState:
             raise ValueError(STALE_CARD)
         return row, places[0]
 
-    def card_names(self, row: int) -> tuple[str, str, float]:
-        """Return the display names of source and first candidate, and their probability."""
-        model, own = self.model_of(row)
-        ends = ((model.task.source, model.sources[own]), (model.task.target, model.target[own, 0]))
-        left, right = (visible(graph.display(int(number)), 160) for graph, number in ends)
-        return left, right, self.probability(row)
-
     def probability(self, row: int) -> float:
         model, own = self.model_of(row)
         return float(self.posteriors[id(model)].probability(own)[0])
@@ -376,7 +364,6 @@ class ReviewState:
         """Return the display name of an id; the id itself if it is no longer in the graph."""
         if id is None:
             return "none of them"
-        model = self.original
-        graph = getattr(model.task, side)
-        number = getattr(model, f"{side}_index_of").get(id, -1)
-        return visible(graph.display(number) if number >= 0 else id, 160)
+        number = getattr(self.original, f"{side}_index_of").get(id)
+        name = id if number is None else getattr(self.original.task, side).display(number)
+        return visible(name, MAX_LABEL_LENGTH)
