@@ -148,7 +148,10 @@ def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, 
     predicate = PLAIN_LABEL_PREDICATES.get(column.name.casefold(), column.name)
     is_name = graph.is_name(predicate)
     taken = NAME if is_name else TEXT if column.kind == NAME else column.kind
-    found = _names_of(other) if is_name else partners.get(column.name, [])
+    found = partners.get(column.name, [])
+    if is_name:
+        there = dict.fromkeys(column.name for file in other.files for column in file.columns)
+        found = [name for name in there if other.is_name(PLAIN_LABEL_PREDICATES.get(name.casefold(), name))]
     return {
         "column": column.name,
         "taken_as": taken,
@@ -158,11 +161,6 @@ def _row(column: ColumnRead, graph: Graph, other: Graph, partners: Mapping[str, 
         "filled": column.filled,
         "distinct": column.distinct,
     }
-
-
-def _names_of(graph: Graph) -> list[str]:
-    columns = [column.name for file in graph.files for column in file.columns]
-    return [name for name in dict.fromkeys(columns) if graph.is_name(PLAIN_LABEL_PREDICATES.get(name.casefold(), name))]
 
 
 def column_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -54,7 +54,9 @@ def sample_line(found: Mapping[str, Any]) -> str:
     if found["sources"] < MIN_SOURCES:
         return ""
     texts = {
-        "triples": lambda: _triples_text(found["more_triples"], *found["triples"]),
+        "triples": lambda: "their entities are {} connected, {:,.0f} triples in the median, {:,.0f} of all".format(
+            "better" if found["more_triples"] > 0.5 else "less well", *found["triples"]
+        ),
         "equal_name": lambda: "{:.0%} have an equal name on the other side, {:.0%} of all".format(*found["equal_name"]),
         "class": lambda: "{:.0%} are of class {}, {:.0%} of all".format(
             found["class_share"][0], found["class"], found["class_share"][1]
@@ -66,11 +68,6 @@ def sample_line(found: Mapping[str, Any]) -> str:
     return (
         f"these links are not a random sample of the sources: {differing}; shares over them need not hold for the rest"
     )
-
-
-def _triples_text(more: float, linked: float, everyone: float) -> str:
-    better = "better" if more > 0.5 else "less well"
-    return f"their entities are {better} connected, {linked:,.0f} triples in the median, {everyone:,.0f} of all"
 
 
 def _greater_share(some: np.ndarray, everyone: np.ndarray) -> float:

@@ -178,14 +178,12 @@ def justifications(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[s
     """
     if metadata.justification != BY_STRUCTURE:
         return [metadata.justification] * len(rows)
-    known = {**built_in_evidence(), **kinds}
-    return [_justification(evidence or "", known) for evidence in optional_texts(rows["evidence"])]
-
-
-def _justification(evidence: str, kinds: Table[str, EvidenceKind]) -> str:
-    supporting = {part.partition("=")[0] for part in evidence.split() if "=+" in part}
-    found = {JUSTIFICATIONS[kinds.get(name, "lexical")] for name in supporting} or {BY_STRUCTURE}
-    return found.pop() if len(found) == 1 else BY_SEVERAL
+    known, terms = {**built_in_evidence(), **kinds}, []
+    for evidence in optional_texts(rows["evidence"]):
+        supporting = {part.partition("=")[0] for part in (evidence or "").split() if "=+" in part}
+        found = {JUSTIFICATIONS[known.get(name, "lexical")] for name in supporting} or {BY_STRUCTURE}
+        terms.append(found.pop() if len(found) == 1 else BY_SEVERAL)
+    return terms
 
 
 def shared_justification(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[str, EvidenceKind]) -> str:

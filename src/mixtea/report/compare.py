@@ -87,17 +87,15 @@ def compare_mappings(
     are left out.
     """
     problems = Problems(current_limits().max_problems)
-    sides = [_with_given(one, how) for one in (before, after)]
+    sides = [
+        StoredRun(one).map(with_given=True, **how) if isinstance(one, Path) and one.is_dir() else one
+        for one in (before, after)
+    ]
     known = next((one for one in reversed(sides) if isinstance(one, Mapping)), None)
     tables = [one if isinstance(one, Mapping) else _file(one, known, problems) for one in sides]
     problems.raise_if_any()
     _check_overlap(before, *(one.frame for one in tables))
     return compare_frames(*(_pairs(one, min_probability) for one in _alike(*tables)))
-
-
-def _with_given(one: Path | Mapping, how: dict[str, Any]) -> Path | Mapping:
-    """Return the mapping of a run folder; keep files and mappings as they are."""
-    return StoredRun(one).map(with_given=True, **how) if isinstance(one, Path) and one.is_dir() else one
 
 
 def _file(path: Path, known: Mapping | None, problems: Problems) -> PairFile:

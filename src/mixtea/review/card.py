@@ -145,6 +145,7 @@ class Cards:
     def __init__(self, model: Model, posterior: Posterior) -> None:
         self.model, self.posterior = model, posterior
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
+        self.compared_at_once = SideBySide(model.task)
         self.name = Cache(self._name, MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
         self.values = Cache(self._values, MAX_CARDS_CACHED)
@@ -232,12 +233,8 @@ class Cards:
         return found
 
     def _texts(self, source: int, target: int) -> Texts:
-        values, task = value_lines(self._at_once, source, target, MAX_VALUES_SHOWN), self.model.task
+        values, task = value_lines(self.compared_at_once, source, target, MAX_VALUES_SHOWN), self.model.task
         return Texts(values, relation_steps(task.source, source), relation_steps(task.target, target))
-
-    @cached_property
-    def _at_once(self) -> SideBySide:
-        return SideBySide(self.model.task)
 
     def _values(self, source: int, target: int) -> tuple[list[Line], int]:
         """Compare values as the attribute voter does, which may take long for the first pair."""

@@ -109,17 +109,13 @@ def reviewed_task(task: Task, active: Iterable[Decision]) -> Task:
         return task
     ids = np.array(list(said), dtype=object)
     pairs = np.stack([graph.find(ids[:, side]) for side, graph in enumerate((task.source, task.target))], axis=1)
-    kept = (pairs >= 0).all(axis=1) & ~_is_settled(task, pairs)
+    given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
+    is_given = np.isin(pairs @ [m, 1], given @ [m, 1])
+    has_other = np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_multiple_targets(pairs[:, 0])
+    kept = (pairs >= 0).all(axis=1) & ~is_given & ~has_other
     same = np.array([one.same for one in said.values()], dtype=bool)
     reliability = np.array([measured[one.reviewer].reliability for one in said.values()], dtype=np.float64)
     return merge_decisions(task, pairs[kept], same[kept], reliability[kept])
-
-
-def _is_settled(task: Task, pairs: np.ndarray) -> np.ndarray:
-    """bool [p]: find the pairs that given links decide: they are given, or their source has its only target."""
-    given, m = np.concatenate([task.train, task.valid]), max(task.target.n_entities, 1)
-    is_given = np.isin(pairs @ [m, 1], given @ [m, 1])
-    return is_given | (np.isin(pairs[:, 0], given[:, 0]) & ~task.may_have_multiple_targets(pairs[:, 0]))
 
 
 def retrain(old: MixTEA, active: Iterable[Decision], notify: Callable[[dict[str, Any]], None] | None = None) -> MixTEA:

@@ -108,12 +108,6 @@ class Model:
         """Return the voters for a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
 
-    def has_ids_of(self, other: Model) -> bool:
-        """Return whether the graphs of two runs have the same entities in the same order."""
-        return all(
-            np.array_equal(getattr(self.task, side).ids, getattr(other.task, side).ids) for side in ("source", "target")
-        )
-
     @cached_property
     def source_index_of(self) -> dict[str, int]:
         return {id: number for number, id in enumerate(self.task.source.ids.tolist())}

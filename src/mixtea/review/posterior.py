@@ -55,7 +55,9 @@ class Posterior:
 
     def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
         """Set a decision; return the change of belief by pair."""
-        sources = self._concerned(pair)
+        rivals = (int(self.model.sources[row]) for row, _ in self.model.rivals(pair[1]))
+        believed = self.model.neighbourhood.believed
+        sources = [pair[0], *(s for s in rivals if s != pair[0] and believed(s).get(pair[1], 0.0) > MIN_BELIEF)]
         old = {source: self.believed(source) for source in sources}
         self._note(pair, log_odds)
         changes = {}
@@ -93,13 +95,6 @@ class Posterior:
     def is_taken(self, target: int, source: int) -> bool:
         """Return whether a target was accepted for another source."""
         return bool(self.accepted_for.get(target, set()) - {source})
-
-    def _concerned(self, pair: tuple[int, int]) -> list[int]:
-        """Return the source, and the sources that are believed to have the target."""
-        source, target = pair
-        rivals = (int(self.model.sources[row]) for row, _ in self.model.rivals(target))
-        believed = self.model.neighbourhood.believed
-        return [source, *(one for one in rivals if one != source and believed(one).get(target, 0.0) > MIN_BELIEF)]
 
     def believed(self, source: int) -> dict[int, float]:
         """Return the beliefs in the targets of a source, given the decisions."""

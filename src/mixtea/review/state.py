@@ -12,6 +12,7 @@ import numpy as np
 
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import RunError
+from mixtea.graph.iris import SIDES
 from mixtea.messages import MAX_LABEL_LENGTH, visible
 from mixtea.review.card import Card, Cards
 from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, DecisionIndex, pair_decisions
@@ -141,7 +142,8 @@ class ReviewState:
 
     def is_child(self, model: Model) -> bool:
         """Return whether a model was trained from the run that is in the folder now, with the same entities."""
-        fits = model.parent == self.run_now and model.has_ids_of(self.original)
+        sides = [(getattr(model.task, side).ids, getattr(self.original.task, side).ids) for side in SIDES]
+        fits = model.parent == self.run_now and all(np.array_equal(*ids) for ids in sides)
         if not fits:
             self._leave_alone("it was trained from another run")
         return fits
