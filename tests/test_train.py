@@ -19,7 +19,7 @@ from mixtea.config import PROPAGATION_SIZES
 from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED, Mapping
 from mixtea.errors import StoppedError
 from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, train, warnings_at_end
-from mixtea.review.merge import merge_decisions
+from mixtea.review.learning import merge_decisions
 from mixtea.runs.in_progress import UnfinishedRun
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
