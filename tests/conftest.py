@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import cpu_seconds
 import numpy as np
 import processes
 import pytest
@@ -32,8 +33,14 @@ settings.load_profile("side by side")
 COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu", action="store_true", help="print the CPU seconds of each file and of the longest tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     processes.prepare()
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(cpu_seconds.CpuSeconds(), "cpu seconds")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -47,6 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _nothing_is_left():
     """No process outlives the tests that have started it."""
     yield
+    processes.end_server()
     try:
         processes.wait_until(lambda: not processes.left_over(), seconds=60)
     except AssertionError:
