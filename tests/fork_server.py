@@ -78,7 +78,7 @@ def become(program: Program, streams: list[int], mark: str) -> None:
     os.environ.update(program.environment)
     sys.stdin, sys.stdout, sys.stderr = (
         io.TextIOWrapper(
-            open(number, mode, buffering=0 if stream.write_through else -1, closefd=False),  # noqa: PTH123, SIM115
+            open(number, mode, buffering=0 if stream.write_through else -1, closefd=False),  # noqa: SIM115
             encoding=stream.encoding,
             errors=stream.errors,
             line_buffering=number == 2 or os.isatty(number),
