@@ -26,8 +26,9 @@ SMALL_BEST = dict(
     max_epochs=2, device="cpu",
 )  # fmt: skip
 # beside other tests an example may wait long for its turn, which says nothing about it
-settings.register_profile("side by side", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("side by side")
+BESIDE_OTHERS = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", max_examples=1000, **BESIDE_OTHERS)
+settings.register_profile("known", max_examples=15, derandomize=True, database=None, **BESIDE_OTHERS)
 
 
 COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
@@ -35,16 +36,25 @@ COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "ru
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cpu", action="store_true", help="print the CPU seconds of each file and of the longest tests")
+    parser.addoption("--search", action="store_true", help="search at random too, and longer, for what goes wrong")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     processes.prepare()
+    settings.load_profile("search" if config.getoption("--search") else "known")
     if config.getoption("--cpu"):
         config.pluginmanager.register(cpu_seconds.CpuSeconds(), "cpu seconds")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave random searches out unless they are asked for.
+
+    What scripts/test wants covered is covered by the tests of some rooms; others are quicker uncounted.
+    """
+    if not config.getoption("--search"):
+        searches = [item for item in items if item.get_closest_marker("search")]
+        config.hook.pytest_deselected(items=searches)
+        items[:] = [item for item in items if item not in set(searches)]
     for item in items:
         if not str(item.path).startswith(COVERING):
             item.add_marker(pytest.mark.no_cover)

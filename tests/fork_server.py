@@ -12,6 +12,7 @@ import gc
 import io
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -26,8 +27,21 @@ from typing import NamedTuple, NoReturn
 
 ROOM = 4096  # bytes kept free in the server's command line and in the mark, for those of its children
 LOADED = (
-    "torch", "mixtea.cli", "mixtea.pipeline", "mixtea.cli.review_worker", "mixtea.review.server", "uvicorn",
+    "torch._dynamo", "torch.optim", "torch.distributed", "matplotlib.pyplot", "matplotlib.backends.backend_agg",
+    "faiss", "PIL.PngImagePlugin", "pandas.io.formats.style", "pyarrow.parquet", "zstandard", "uvicorn", "fastapi",
+    "pydantic", "rich.progress", "rich.table", "typer.rich_utils",
 )  # fmt: skip
+NOT_LOADED = ("mixtea.experiments.tune", "mixtea.runs.tensorboard", "mixtea.io.safe.sandboxed", "mixtea.__main__")
+
+
+def everything() -> None:
+    """Import what the programs do, in whatever they are called to do."""
+    for name in LOADED:
+        import_module(name)
+    package = import_module("mixtea")
+    for found in pkgutil.walk_packages(package.__path__, "mixtea."):
+        if not found.name.startswith(NOT_LOADED):
+            import_module(found.name)
 
 
 class Program(NamedTuple):
@@ -41,6 +55,7 @@ class Program(NamedTuple):
         first, *rest = self.words
         if first == "-m":
             sys.argv, sys.path[0] = rest, self.folder
+            sys.modules.pop(rest[0], None)
             runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
         elif first == "-c":
             sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
@@ -74,6 +89,8 @@ def become(program: Program, streams: list[int], mark: str) -> None:
     os.chdir(program.folder)
     show("environ", f"\0{mark}=".encode(), program.environment[mark].encode())
     show("cmdline", b"\0", b"\0".join(word.encode() for word in program.words))
+    before, given = (paths.get("PYTHONPATH", "").split(os.pathsep) for paths in (os.environ, program.environment))
+    sys.path[1:] = [*filter(None, given), *(path for path in sys.path[1:] if path not in before)]
     os.environ.clear()
     os.environ.update(program.environment)
     sys.stdin, sys.stdout, sys.stderr = (
@@ -153,8 +170,7 @@ def end(main: Callable[[], None]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    for module in LOADED:
-        import_module(module)
+    everything()
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=int(sys.argv[1])) as connection:

@@ -27,9 +27,7 @@ SERVER_ROOM = 4096  # bytes of the server's command line and mark that its child
 LONG = 600.0  # seconds. No test depends on time, but one that hangs is to end some day
 MARK = "MIXTEA_TESTS"
 MIXTEA = (sys.executable, "-m", "mixtea")
-READ_AT_START = re.compile(
-    r"PYTHON|LC_|LANG|LD_|MALLOC|OMP_|OPENBLAS|MKL|TORCH|COV|LLVM"
-)  # by Python and its libraries
+READ_AT_START = re.compile(r"PYTHON(?!PATH$)|LC_|LANG|LD_|MALLOC_|COV")  # by Python and by the C library
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
 _started: dict[subprocess.Popen, tuple[str, threading.Timer]] = {}
 _numbers = itertools.count(1)
@@ -85,7 +83,10 @@ class ForkServer:
         """Whether a fork has what Python and its libraries read in the environment when they begin."""
         if self.process is None or self.process.poll() is not None:
             self.begin()
-        names = {name for name in {*environment, *self.environment} if READ_AT_START.match(name)} - {"OMP_NUM_THREADS"}
+        names = {name for name in {*environment, *self.environment} if READ_AT_START.match(name)} - {
+            "OMP_NUM_THREADS",
+            "PYTHONPATH",
+        }
         return all(environment.get(name) == self.environment.get(name) for name in names)
 
     def fork(self, command: list[str], environment: dict[str, str], folder: str, streams: list[int]) -> int:

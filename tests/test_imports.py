@@ -134,5 +134,5 @@ def test_reading_exporting_and_help_start_without_torch(folder):
     )
     done = run([sys.executable, "-c", program, folder])
     assert done.returncode == 0, done.stderr
-    done = run([*MIXTEA, "score", folder])
+    done = run([*MIXTEA, "score", folder], forked=False)
     assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr

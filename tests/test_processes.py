@@ -135,9 +135,10 @@ def test_a_forked_process_halts_and_is_found_by_its_mark_and_its_words():
 
 
 def test_a_fork_has_imported_torch_and_another_environment_begins_anew():
-    command = [sys.executable, "-c", "import sys, os; print('torch' in sys.modules, os.environ.get('PYTHONPATH'))"]
-    assert run(command, forked=True).stdout.startswith("True ")
-    assert run(command, forked=True, env=os.environ | {"PYTHONPATH": "/given"}).stdout == "False /given\n"
+    command = [sys.executable, "-c", "import sys; print('torch' in sys.modules, '/given' in sys.path)"]
+    assert run(command, forked=True).stdout == "True False\n"
+    assert run(command, forked=True, env=os.environ | {"PYTHONPATH": "/given"}).stdout == "True True\n"
+    assert run(command, forked=True, env=os.environ | {"PYTHONHASHSEED": "7"}).stdout == "False False\n"
     assert run([*processes.MIXTEA, "--version"]).returncode == 0
 
 

@@ -37,9 +37,9 @@ def _undrawn(undrawn):
 
 def halted(out, *args):
     """A process that has halted in its second epoch."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    command = [sys.executable, "-c", HALTS, *args, "--out", out]
-    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    command, environment = [sys.executable, "-c", HALTS, *args, "--out", out], os.environ | {"COLUMNS": "200"}
+    streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start(command, forked=True, env=environment, **streams)
     wait_until_halted(process)
     return process
 

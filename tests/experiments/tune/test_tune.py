@@ -138,7 +138,7 @@ main()
 def test_a_killed_search_goes_on(tmp_path, tune, mixtea, rings_folder):
     """A real process halts in its second trial; a second search beside it is refused; then it is killed."""
     words = ["tune", rings_folder, "--out", tmp_path / "t", "--trials", "3", *SHORT, *RATES]
-    process = start([sys.executable, "-c", STOPS, *words], stderr=subprocess.DEVNULL)
+    process = start([sys.executable, "-c", STOPS, *words], forked=True, stderr=subprocess.DEVNULL)
     wait_until_halted(process)
     code, _, err = mixtea(*words)
     assert code == 2 and "another mixtea is at work there" in err
