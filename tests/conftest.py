@@ -28,7 +28,7 @@ SMALL_BEST = dict(
 # beside other tests an example may wait long for its turn, which says nothing about it
 BESIDE_OTHERS = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, **BESIDE_OTHERS)
-settings.register_profile("known", max_examples=15, derandomize=True, database=None, **BESIDE_OTHERS)
+settings.register_profile("known", max_examples=30, derandomize=True, database=None, **BESIDE_OTHERS)
 
 
 COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
