@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import cpu_seconds
 import numpy as np
 import processes
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
@@ -41,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     processes.prepare()
+    typer.main.get_command = cache(typer.main.get_command)  # which takes longer than most calls of the command
     settings.load_profile("search" if config.getoption("--search") else "known")
     if config.getoption("--cpu"):
         config.pluginmanager.register(cpu_seconds.CpuSeconds(), "cpu seconds")
