@@ -10,13 +10,15 @@ import sys
 
 import pytest
 import torch
-from processes import start, wait_until_halted
+from processes import UNDRAWN, start, wait_until_halted
 
 from mixtea.runs.in_progress import UnfinishedRun
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
-HALTS = """
+HALTS = (
+    UNDRAWN
+    + """
 import os, signal
 from mixtea.cli import main
 from mixtea.progress import TerminalProgress
@@ -28,6 +30,7 @@ def halt(self, record):
 TerminalProgress.__call__ = halt
 main()
 """
+)
 
 
 @pytest.fixture(autouse=True)

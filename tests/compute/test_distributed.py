@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 import torch.distributed
 from conftest import SMALL_BEST, rings_files, write
-from processes import children, start, wait_for_line
+from processes import UNDRAWN, children, start, wait_for_line
 
 from mixtea import MixTEA
 from mixtea.compute import distributed
@@ -25,7 +25,9 @@ FITS = {  # what two processes learn, one after the other
     "best": dict(preset="best", **SETTINGS),
     "paper in float32": dict(preset="paper", **SETTINGS | dict(precision="float32", max_epochs=30)),
 }
-PROGRAM = """
+PROGRAM = (
+    UNDRAWN
+    + """
 import json, os, sys
 import torch.distributed
 from mixtea.cli import main
@@ -40,8 +42,11 @@ torch.distributed.barrier()
 sys.stdout.flush()
 os._exit(0)  # to part at once with the other process makes PyTorch crash now and then
 """
+)
 
-UNLIKE = """
+UNLIKE = (
+    UNDRAWN
+    + """
 import contextlib, io, json, os, sys
 from pathlib import Path
 from mixtea.cli import main
@@ -55,6 +60,7 @@ for name, words in json.loads(sys.argv[1]).items():
             found[name] = [end.code, said.getvalue()]
 (out / f"{rank}.json").write_text(json.dumps(found))
 """
+)
 FAILING = """
 import json, os, sys, time
 from pathlib import Path

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import LINKS, SMALL_BEST, SOURCE, TARGET, rings_files, write
-from processes import start, wait_until_halted
+from processes import UNDRAWN, start, wait_until_halted
 from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
@@ -123,7 +123,9 @@ def test_more_trials_add_only_what_is_missing_and_the_same_as_at_once(tune, tmp_
     assert len({row["learning_rate"] for row in rows(tmp_path / "whole")}) == 5
 
 
-STOPS = """
+STOPS = (
+    UNDRAWN
+    + """
 import os, signal
 from mixtea.cli import main
 from mixtea.cli.tune import TuneProgress
@@ -133,6 +135,7 @@ def stop(self, record):
 TuneProgress.epoch = stop
 main()
 """
+)
 
 
 def test_a_killed_search_goes_on(tmp_path, tune, mixtea, rings_folder):
