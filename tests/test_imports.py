@@ -13,7 +13,7 @@ from processes import MIXTEA, run
 
 ROOT = Path(__file__).parent.parent / "src" / "mixtea"
 ORDER = (  # a room may import what stands before it; rooms side by side do not import each other
-    "messages", "errors", "progress", "fields", "config", "compute graph", "text", "io", "config_file", "encode",
+    "messages", "errors", "progress", "fields", "config", "compute", "graph", "text", "io", "config_file", "encode",
     "relations", "voters", "council", "evaluation", "calibration", "decide", "explain", "training", "runs", "export",
     "aligner", "report", "review", "example formulas pipeline", "update_run vote", "experiments", "cli", "__main__",
 )  # fmt: skip
@@ -21,8 +21,7 @@ RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split
 ON_USE = {("decide/mapping.py", "mixtea.export.formats")}  # a mapping can be told to write itself
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
-    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "openea", "options",
-    "summary", "synonym_files", "vectors",
+    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "options", "vectors",
 )  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 
 MAX_BYTES, MAX_MESSAGE = 1 << 14, 2000  # bytes, characters
 

@@ -30,10 +30,9 @@ from mixtea.errors import (
 )
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
-from mixtea.io.checks import task_warnings
+from mixtea.io.checks import synonym_counts, synonyms_line, task_warnings
 from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.io.summary import synonym_counts, synonyms_line
 from mixtea.messages import METRICS, visible
 from mixtea.progress import ProgressOption, SilentProgress, doing, listening
 from mixtea.runs.checkpoints import Checkpoints

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mixtea import Config, ConfigError, MixTEA
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.training.self_training import strategy_of
 from mixtea.training.trainer import Trainer
 

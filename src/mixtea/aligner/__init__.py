@@ -202,7 +202,7 @@ class MixTEA(Scoring):
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             wrong = {name: view.wrong for name, view in trained.views.items()}
-            self._last = stored_opinions(trained.opinions, trained.entities, trained.holdout, wrong)
+            self._last = stored_opinions(trained.opinions, trained.holdout, wrong)
         self._views, self._learned_text, self._matcher = trained.views, None, None
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
@@ -379,7 +379,7 @@ class MixTEA(Scoring):
             return self.answers_.mapping(choice, with_given=with_given)
         share = None if multiple_targets is None else SEVERAL_PROBABILITY * multiple_targets
         predictor = self._predictor(config, once=not shared_targets, multiple_targets=share)
-        return predictor.mapping(choice, with_given=with_given)
+        return predictor.answers().mapping(choice, with_given=with_given)
 
     @reproducibly
     def match(self, rows: Any, k: int = 5, *, shared_targets: bool = False) -> Matches:

@@ -14,9 +14,8 @@ from mixtea.config import PRESETS, Config
 from mixtea.evaluation.inspect_columns import column_lines
 from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
 from mixtea.graph.task import Task
-from mixtea.io.checks import task_warnings
+from mixtea.io.checks import summary, synonyms_line, task_warnings
 from mixtea.io.naming import name_coverage_line
-from mixtea.io.summary import summary, synonyms_line
 from mixtea.messages import json_text, visible
 
 

@@ -9,7 +9,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.console import one_line
-from mixtea.io.links.split import SHARES
+from mixtea.io.links.read import SHARES
 
 
 def split(

@@ -8,7 +8,7 @@ from mixtea.decide.mapping import Mapping
 from mixtea.export.curies import Curies, is_iri
 from mixtea.export.quoting import plain_line
 from mixtea.io.formats.link_tables import parse_confidences
-from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
+from mixtea.io.formats.sssom import REFERENCES, SLOTS, Slots
 
 ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # by a default if the link has none
 

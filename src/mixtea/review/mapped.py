@@ -11,7 +11,7 @@ import pandas as pd
 
 from mixtea.calibration.calibrator import accept_at_precision
 from mixtea.decide.mapping import COLUMNS, GIVEN, Mapping
-from mixtea.io.formats.sssom_slots import Slots
+from mixtea.io.formats.sssom import Slots
 from mixtea.review.decision import Decision
 
 CURATED = "https://w3id.org/semapv/vocab/ManualMappingCuration"

@@ -133,7 +133,7 @@ def read_run(folder: Path) -> Run:
             check_finite(name, values)
     with clear_read_errors(folder / "votes.safetensors"):
         trace = read_arrays(folder / "votes.safetensors", checks.trace_forms(len(config.voters)))
-        check_trace(trace, (task.source.n_entities, task.target.n_entities), len(config.voters), about["n_epochs"])
+        check_trace(trace, task.joint_index.shape, len(config.voters), about["n_epochs"])
     with clear_read_errors(folder / "opinions.safetensors"):
         path = folder / "opinions.safetensors"
         opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
 from mixtea.council.council import Council, OnRound, bind_voters, cover_isolated
@@ -23,6 +24,7 @@ from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.evaluation.metrics import both_directions
+from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
 from mixtea.progress import doing
 from mixtea.training import schedule
@@ -34,8 +36,6 @@ from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.self_training import strategy_of
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
-from mixtea.voters.open_entities import find_open_entities
-from mixtea.voters.votes import Votes
 
 logger = logging.getLogger(__name__)
 OnEpoch = Callable[[Record], None]
@@ -60,8 +60,8 @@ class Trainer:
             n_known = copy_vectors(self.student, start.student, start.task, task)
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
-        shift = torch.tensor([0, task.source.n_entities])
-        self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
+        joint = task.joint_index
+        self.links, self.valid = (torch.as_tensor(joint.of_pairs(p), device=device) for p in (task.train, task.valid))
         self.entities = find_open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
@@ -76,7 +76,7 @@ class Trainer:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
         self.strategy = strategy_of(config, self.entities.rows, self.council.rejected)
-        self.votes: Votes | None = None
+        self.votes: ScoredPairs | None = None
         self.trace = Trace(len(voters))
         self.counts: Record = {}
         self.stopping = EarlyStopping(config)
@@ -252,7 +252,7 @@ class Trainer:
         Without any, the pairs that the council is sure of.
         """
         if not len(self.links):
-            return self.council.sure_pairs() + self.links.new_tensor([0, self.task.source.n_entities])
+            return self.task.joint_index.of_pairs(self.council.sure_pairs())
         if self.strategy is None or not self.learns_more:
             return self.links
         if self.strategy.due(epoch):
@@ -265,14 +265,11 @@ class Trainer:
     def teacher_vectors(self) -> Tensor:
         return self.teacher(self.generator if self.config.teacher_dropout else None)
 
-    def remember(self, epoch: int, votes: Votes) -> None:
+    def remember(self, epoch: int, votes: ScoredPairs) -> None:
         """Keep new votes with their epoch, and count them."""
         self.votes, names = votes, self.council.names
-        source, target = (
-            own[rows].cpu().numpy() for own, rows in zip(self.entities.own, (votes.source, votes.target), strict=True)
-        )
-        voters = np.zeros((len(votes), len(names)), bool) if votes.voters is None else votes.voters.cpu().numpy()
-        self.trace.add(epoch, source, target, voters)
+        told = self.entities.open_pairs(votes).by_entity
+        self.trace.add(epoch, *told.ends, told.columns.get("voters", np.zeros((len(votes), len(names)), bool)))
         self.counts = count_votes(votes, names)
 
     def _sound(self, loss: float) -> bool:

@@ -8,8 +8,7 @@ from conftest import LINKS, SOURCE, TARGET, write
 from small_files import E
 
 from mixtea import load_task
-from mixtea.io.checks import task_warnings
-from mixtea.io.summary import summary
+from mixtea.io.checks import summary, task_warnings
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task
 

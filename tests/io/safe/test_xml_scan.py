@@ -8,7 +8,7 @@ import pytest
 
 from mixtea.io.safe.sandboxed import rdf_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
-from mixtea.io.safe.sandboxed.xml_ids import NAME, IdHider, reveal
+from mixtea.io.safe.sandboxed.xml_scan import NAME, IdHider, reveal
 
 LIMITS = dict(max_nesting=50, max_columns=40, max_token=100_000, max_expansion=100)
 WANTED = {"format": "RDF_XML", "base": None, "by_line": False, "mend": True, "xml": LIMITS}

