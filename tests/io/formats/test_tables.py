@@ -171,7 +171,6 @@ def by_csv(text, delimiter):
 
 
 @given(st.text(alphabet=list(',"\n\r;a \x0b\u2028'), max_size=40), st.sampled_from(",;"))
-@settings(max_examples=400, deadline=None)
 def test_rows_are_those_of_the_module_csv(text, delimiter):
     problems = Problems()
     rows = list(csv_rows(Path("t.csv"), iter(io.StringIO(text, newline="")), problems, delimiter=delimiter))
