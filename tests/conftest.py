@@ -33,7 +33,13 @@ settings.register_profile("search", max_examples=1000, **BESIDE_OTHERS)
 settings.register_profile("known", max_examples=30, derandomize=True, database=None, **BESIDE_OTHERS)
 
 
-COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
+TESTS = Path(__file__).parent
+COVERED = tuple(str(TESTS / room) for room in ("cli", "io", "runs"))
+LONG = tuple(
+    str(TESTS / name)
+    for name in ("compute/test_distributed", "runs/test_sudden_death", "experiments/reproduce", "test_tutorial",
+                 "test_notebook", "test_schedules", "review/", "report/", "test_docs", "cli/test_resume")
+)  # fmt: skip
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,17 +56,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave random searches out unless they are asked for.
-
-    What scripts/test wants covered is covered by the tests of some rooms; others are quicker uncounted.
-    """
+    """Leave random searches out unless they are asked for; long tests come first, so that none is left for the end."""
     if not config.getoption("--search"):
         searches = [item for item in items if item.get_closest_marker("search")]
         config.hook.pytest_deselected(items=searches)
-        items[:] = [item for item in items if item not in set(searches)]
-    for item in items:
-        if not str(item.path).startswith(COVERING):
-            item.add_marker(pytest.mark.no_cover)
+        items[:] = [item for item in items if not item.get_closest_marker("search")]
+    items.sort(key=lambda item: not str(item.path).startswith(LONG))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item):
+    """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
+    counted = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    if counted is None or str(item.path).startswith(COVERED):
+        return (yield)
+    counted.pause()
+    try:
+        return (yield)
+    finally:
+        counted.resume()
 
 
 @pytest.fixture(scope="session", autouse=True)
