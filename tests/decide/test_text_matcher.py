@@ -10,7 +10,7 @@ import pytest
 
 from mixtea import ConfigError, DataError, MixTEA, NotFittedError, load_example, load_task
 from mixtea.calibration.calibrator import calibration_error
-from mixtea.voters.learned_text import LearnedText
+from mixtea.voters.learned import Learned
 
 SIDES = ("North", "South", "Old", "Upper")
 KINDS = ("Harbour", "Mill", "Bridge", "Castle", "Market")
@@ -126,7 +126,7 @@ def test_it_is_refused_where_there_is_nothing_to_match_by(aligner, tiny):
     with pytest.raises(ConfigError, match="at least 1"):
         aligner.match(SOURCES, 0)
     structure = MixTEA("paper", max_epochs=1, entity_dim=4, relation_dim=4).fit(tiny)
-    assert structure.learned_.views == LearnedText().views
+    assert structure.learned_.views == Learned().views
     with pytest.raises(ConfigError, match="neither names nor values"):
         structure.match({"id": "x", "name": "y"})
 
@@ -161,7 +161,7 @@ def test_values_whose_predicates_are_gone_say_nothing(aligner):
         "attributes": view._replace(compared=(view.compared[0]._replace(source="gone"),))
     })  # fmt: skip
     other = MixTEA(max_epochs=0).fit(aligner.task_)
-    other._learned_text = odd
+    other._learned = odd
     found = other.match(row("s3"), k=1).frame.iloc[0]
     whole = aligner.match(row("s3"), k=1).frame.iloc[0]
     assert found["target"] == whole["target"] == "t3" and 0.1 < found["probability"] < whole["probability"] - 0.1

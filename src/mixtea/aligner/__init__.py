@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from collections.abc import Mapping as Table
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
 from mixtea.training.recovery import train_with_recovery
 from mixtea.training.warm_start import WarmStart
-from mixtea.voters.learned_text import LearnedText, LearnedView
+from mixtea.voters.learned import Learned, LearnedProbabilities, LearnedView
 from mixtea.voters.registry import package_of
 
 
@@ -72,7 +73,9 @@ class MixTEA(Scoring):
         self.by_evidence_ = empty_table()
         self._vectors: Tensor | None = None
         self._views: dict[str, LearnedView] = {}
-        self._learned_text: LearnedText | None = None
+        self._learned: Learned | None = None
+        self._learned_probabilities: LearnedProbabilities | None = None
+        self._given: LearnedProbabilities | None = None  # what another task has taught
         self._matcher: TextMatcher | None = None
         self._matched_since = 0  # sources that were matched since the last training, without learning from them
         self._manifest = self._parent = ""  # of the run this was saved as, and of the one a warm start began with
@@ -116,6 +119,7 @@ class MixTEA(Scoring):
         *,
         callbacks: Callbacks = (),
         warm_start: MixTEA | None = None,
+        learned: MixTEA | Learned | None = None,
         checkpoints: Checkpoints | PathOrStr | None = None,
         progress: ProgressOption = None,
     ) -> MixTEA:
@@ -133,6 +137,9 @@ class MixTEA(Scoring):
             An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
             that are still there, by id, is where this one begins; pairs that it was sure of, and at which nothing has
             changed, are not looked for again.
+        learned
+            What a training on another task of the same kind has learned beside vectors, its `learned_`, or its aligner:
+            voter weights, weights of names and values, and the calibration are applied instead of fitted to the links.
         checkpoints
             A folder to save the state of the training in from time to time; if it holds one already, of the same task,
             settings and warm start, the training goes on from there, to the same end.
@@ -166,10 +173,11 @@ class MixTEA(Scoring):
         >>> aligner.fit(load_example(), progress=lambda done, of, words: calls.append((done, of))).n_epochs_, calls
         (2, [(1, 2), (2, 2)])
         """
-        self._check_call(task, warm_start)
+        self._check_call(task, warm_start, learned)
         callbacks = (*progress_callbacks(progress if is_first() else False), *check_callbacks(callbacks))
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
+        given = learned.learned_ if isinstance(learned, MixTEA) else learned
         device = choose_device(self.config.device)
         config = adapt_config(task, self.config, device.type)
         voters = bind_voters(task, config, config.deciding_voters)
@@ -182,7 +190,7 @@ class MixTEA(Scoring):
                 device, lambda: shared_inputs(task, config, device, began_with, checkpoints)
             )
             with met, training_callbacks(task, config), open_checkpoints(checkpoints, task, config, began_with) as kept:
-                trained = train_with_recovery(task, config, device, start, kept)
+                trained = train_with_recovery(task, config, device, start, kept, given)
             threads = torch.get_num_threads()
         self._threads = None if threads == torch.get_num_threads() else threads
         self.task_, self._student, self._vectors = task, trained.student, None
@@ -195,7 +203,8 @@ class MixTEA(Scoring):
         if trained.opinions is not None:
             wrong = {name: view.wrong for name, view in trained.views.items()}
             self._last = stored_opinions(trained.opinions, trained.holdout, wrong)
-        self._views, self._learned_text, self._matcher = trained.views, None, None
+        self._views, self._learned, self._matcher = trained.views, None, None
+        self._given = None if given is None else given.probabilities
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
         self.best_epoch_, self.stopped_because_ = trained.best_epoch, trained.stopped_because
@@ -234,18 +243,21 @@ class MixTEA(Scoring):
         config = self._trained_config()
         if self._answers is None or self._answers_by != config:
             with reproducible(config.deterministic, self._threads):
-                self._answers, self._answers_by = self._predictor(config).answers(), config
+                predictor = self._predictor(config)
+                self._answers, self._answers_by = predictor.answers(), config
+            self._learned_probabilities = predictor.pairs.learned
             self._matcher = None
         return self._answers
 
     @property
-    def learned_(self) -> LearnedText:
-        """Return the weights of names and values, learned from all that the run concludes, computed once."""
-        if self._learned_text is None:
+    def learned_(self) -> Learned:
+        """Return what was learned beside vectors, computed once; `fit` takes it for another task of the same kind."""
+        if self._learned is None:
             temperature = self.config_.sinkhorn_temperature
             found = learned_text(self.task_, self._last, self.answers_, self._views, temperature)
-            self._learned_text = found
-        return self._learned_text
+            weights = {} if self._last is None else self._last.weights
+            self._learned = replace(found, voter_weights=weights, probabilities=self._learned_probabilities)
+        return self._learned
 
     def _trained_config(self) -> Config:
         """Return the settings that it was fitted with, except for decoding, which may have changed since."""
@@ -462,7 +474,7 @@ class MixTEA(Scoring):
         return self._adapted(own)
 
     def _predictor(self, config: Config, *, once: bool = True, multiple_targets: float | None = None) -> Predictor:
-        how: dict[str, Any] = {"once": once, "multiple_targets": multiple_targets}
+        how: dict[str, Any] = {"once": once, "multiple_targets": multiple_targets, "given": self._given}
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, **how)
 
     def save(
@@ -512,9 +524,11 @@ class MixTEA(Scoring):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
 
     @staticmethod
-    def _check_call(task: Any, warm_start: Any) -> None:
+    def _check_call(task: Any, warm_start: Any, learned: Any) -> None:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
         if warm_start is not None and not isinstance(warm_start, MixTEA):
             kind = type(warm_start).__name__
             raise ConfigError(f"warm_start is a fitted aligner, not {kind}: MixTEA.load(folder) gives that of a run.")
+        if learned is not None and not isinstance(learned, MixTEA | Learned):
+            raise ConfigError(f"learned is a fitted aligner, or its learned_, not {type(learned).__name__}.")

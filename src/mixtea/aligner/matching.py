@@ -37,7 +37,7 @@ def text_matcher_of(aligner: MixTEA) -> TextMatcher:
     """Return the aligner's matcher, made on first use, or when the aligner's answers have changed."""
     answers = aligner.answers_
     if aligner._matcher is None:
-        if not aligner.learned_.views or aligner._last is None:
+        if not aligner.learned_.matched_by or aligner._last is None:
             raise ConfigError(
                 "This run has compared neither names nor values, and nothing else tells new entities apart. Train one "
                 "with voters such as names and attributes; the preset best has them."

@@ -97,7 +97,8 @@ def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None)
     aligner.config_ = run.config
     aligner._matched_since = run.about.get("matched_since_training", 0)
     aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
-    aligner._learned_text, aligner._matcher = run.learned, None
+    aligner._learned, aligner._matcher = run.learned, None
+    aligner._learned_probabilities, aligner._given = run.learned.probabilities, None
     aligner._packages = run.about["voter_packages"]
     aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
     aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

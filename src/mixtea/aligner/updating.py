@@ -32,8 +32,8 @@ def why_train(old: MixTEA, task: Task, changed: tuple[Difference, Difference], *
     graphs = (old.task_.source, old.task_.target, task.source, task.target)
     shares = [(f"{of.share:.0%} of the {side}", of.share) for side, of in zip(SIDES, changed, strict=True)]
     reasons = {
-        "the run has compared neither names nor values": not old.learned_.views,
-        "names and values do not decide": not old.learned_.views.keys() <= {*old.answers_.active_voters},
+        "the run has compared neither names nor values": not old.learned_.matched_by,
+        "names and values do not decide": not {*old.learned_.matched_by} <= {*old.answers_.active_voters},
         "relations connect the entities": any(graph.n_triples for graph in graphs),
         "entities have vectors of your own": any(graph.vectors.size for graph in graphs),
         "the links, or decisions about pairs, are others": not same_links,
@@ -52,7 +52,7 @@ def update_aligner(old: MixTEA, task: Task, changed: tuple[Difference, Differenc
     found = rematch(task, old.answers_, old._last, changed, old.learned_, temperature)
     new.task_, new._student, new._vectors = task, _student(old, task), None
     new._last, new._answers, new._answers_by = found.last, found.answers, new._trained_config()
-    new._learned_text, new._matcher = old.learned_, None
+    new._learned, new._matcher = old.learned_, None
     new._trace = {name: column[:0] for name, column in old._trace.items()}  # votes of entities that have changed since
     new.metrics_, new.by_evidence_ = {}, empty_table()
     new._manifest, new._parent = "", old._manifest

@@ -16,19 +16,14 @@ PRIOR = np.array([0.7, 0.9, 1.5, 0.5, 0.3, 0.3, 0.0, 0.4, 0.0, 0.4])
 PRIOR_SPREAD = np.array([1.5, 1.0, 1.0, 1.0, 1.0, 1.0, 0.7, 0.7, 0.5, 0.4])  # how far they may lie
 
 
-class Calibration:
-    """p(right) = sigmoid(w . features), w the most likely under the examples and the prior.
+def fit_calibrator(features: np.ndarray, right: np.ndarray, held_out: np.ndarray) -> np.ndarray:
+    """Return the most likely weights [8] w of p(right) = sigmoid(w . features) under examples and the prior.
 
-    With many examples they decide alone; with few, or none, the prior does.
+    From rows of features [e, 8] of mappings, whether each is right, and whether it was held out. With many examples
+    they decide alone; with few, or none, the prior does.
     """
-
-    def __init__(self, features: np.ndarray, right: np.ndarray, held_out: np.ndarray) -> None:
-        """Fit to rows of features [e, 8] of mappings, whether each is right, and whether it was held out."""
-        examples = np.column_stack([features, held_out, held_out * features[:, SMALLER_MARGIN]])
-        self.weights = logistic(examples, right, PRIOR, PRIOR_SPREAD)
-
-    def __call__(self, features: np.ndarray) -> np.ndarray:
-        return sigmoid(features @ self.weights[:-2])
+    examples = np.column_stack([features, held_out, held_out * features[:, SMALLER_MARGIN]])
+    return logistic(examples, right, PRIOR, PRIOR_SPREAD)[:-2]
 
 
 def logistic(features: np.ndarray, right: np.ndarray, prior: np.ndarray, spread: np.ndarray) -> np.ndarray:

@@ -126,6 +126,11 @@ class Examples(NamedTuple):
     triples: np.ndarray
     held_out: np.ndarray
 
+    @property
+    def linked_triples(self) -> np.ndarray:
+        """Return logarithms of how many triples sources of training links have; of all links, without those."""
+        return self.triples[self.held_out] if self.held_out.any() else self.triples
+
 
 def join_examples(first: Examples, second: Examples) -> Examples:
     return Examples(*(np.concatenate(parts) for parts in zip(first, second, strict=True)))

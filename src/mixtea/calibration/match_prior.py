@@ -46,21 +46,22 @@ def estimate_match_prior(
     triples: np.ndarray,
     types: csr_matrix,
     is_open: np.ndarray,
-    examples: Examples,
+    evidence_weights: np.ndarray,
+    linked: np.ndarray,
     at_most: float,
 ) -> MatchPrior:
     """Estimate how likely each of n sources has a counterpart, by its evidence [n, 2], its triples, and its types.
 
-    log-odds = log P(evidence | one) / P(evidence | none) + a + b triples. The first part is learned from the examples,
-    each with its counterpart and without, so that it does not matter for which entities links were given. a and b are
+    log-odds = log P(evidence | one) / P(evidence | none) + a + b triples. The first part is `fit_evidence` learned from
+    links with their counterpart and without, so that it does not matter which entities have links. a and b are
     averaged over a grid, weighted by the likelihood of the evidence of the open sources, and of how many triples those
-    with a training link have: random links show who has a counterpart, also where evidence does not. They are not taken
+    with a training link have (`linked`): random links show who has a counterpart, also where evidence does not. They
+    are not taken
     for random where few sure sources would have one, or the evidence would be far less likely. Types [n, t] whose
     sources look as if they had none lower it. Of the open ones no more than a share `at_most` have one.
     """
-    odds = _log_ratio(features, triples, examples)
-    centred, linked = triples - TYPICAL_LOG_TRIPLES, examples.triples[examples.held_out] - TYPICAL_LOG_TRIPLES
-    linked = linked if len(linked) else examples.triples - TYPICAL_LOG_TRIPLES
+    odds = np.clip(_columns(features, triples) @ evidence_weights, -30, 30)
+    centred, linked = triples - TYPICAL_LOG_TRIPLES, linked - TYPICAL_LOG_TRIPLES
     if not is_open.any():
         return MatchPrior(np.ones(len(odds)), True)
     rng = np.random.default_rng(len(odds))
@@ -75,13 +76,12 @@ def estimate_match_prior(
     return MatchPrior(_capped(_by_types(found, odds, types, is_open), is_open, at_most), are_random)
 
 
-def _log_ratio(features: np.ndarray, triples: np.ndarray, examples: Examples) -> np.ndarray:
-    """Compute [n]: log P(evidence | counterpart) / P(evidence | none), for sources with as many triples."""
+def fit_evidence(examples: Examples) -> np.ndarray:
+    """Return the weights of log P(evidence | counterpart) / P(evidence | none) for sources with as many triples."""
     seen = np.concatenate(
         [_columns(examples.match_features, examples.triples), _columns(examples.hidden_features, examples.triples)]
     )
-    weights = logistic(seen, np.arange(len(seen)) < len(examples.right), PRIOR, PRIOR_SPREAD)
-    return np.clip(_columns(features, triples) @ weights, -30, 30)
+    return logistic(seen, np.arange(len(seen)) < len(examples.right), PRIOR, PRIOR_SPREAD)
 
 
 def _columns(features: np.ndarray, triples: np.ndarray) -> np.ndarray:

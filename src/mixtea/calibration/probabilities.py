@@ -11,7 +11,7 @@ import torch
 from scipy.special import logit
 from torch import Tensor
 
-from mixtea.calibration.calibrator import Calibration, logistic, sigmoid
+from mixtea.calibration.calibrator import fit_calibrator, logistic, sigmoid
 from mixtea.calibration.features import (
     CandidateScores,
     Examples,
@@ -20,9 +20,10 @@ from mixtea.calibration.features import (
     join_examples,
     pair_features,
 )
-from mixtea.calibration.match_prior import estimate_match_prior
+from mixtea.calibration.match_prior import estimate_match_prior, fit_evidence
 from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy
 from mixtea.graph.task import Task
+from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.names.disambiguation import own_types
 from mixtea.voters.student import VECTORS_GROUP
 
@@ -42,13 +43,16 @@ class PairProbabilities:
 
     `probability` [p] is that of `source` [p] and `target` [p], by entity index. Where targets are given `once`, the
     probabilities of a target add up to at most 1, as those of a source do that has one target. `multiple_targets` is
-    how likely a source has several; None: as often as sources of links have.
+    how likely a source has several; None: as often as sources of links have. `given` is what links of another task
+    have shown: then nothing is fitted to those of this one.
     """
 
     def __init__(
         self, task: Task, decoded: Decoded, last: StoredOpinions | None, source_index: np.ndarray, *, once: bool = True,
-        multiple_targets: float | None = None,
+        multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
     ) -> None:  # fmt: skip
+        self.given = given
+        self.recalibration, self.link_share = np.tile(RECALIBRATION[0], (2, 1)), np.zeros(2)
         self.task, self.decoded, self.last, self.source_index = task, decoded, last, source_index
         self.once, self.multiple_targets = once, multiple_targets
         self.shape = task.joint_index.shape
@@ -98,20 +102,25 @@ class PairProbabilities:
         evidence = self.decoded.evidence
         gain = self.decoded.gain_of_several if multiple_targets else None
         text = None if evidence is None else evidence.probability(gain)
-        if self.decoded.unsupervised:
+        if self.is_unsupervised:
             assert text is not None
             probability, counterpart = text, self._sum_by_source(text)
         else:
             probability, counterpart = self._by_links(multiple_targets)
             if text is not None:
-                weight = self._weight_of_links(probability, text)
+                weight = self._weight_of_links(probability, text, multiple_targets)
                 probability = weight * probability + (1 - weight) * text
                 counterpart = weight * counterpart + (1 - weight) * self._sum_by_source(text)
         counterpart = np.clip(counterpart, 0.0, 1.0)
         probability = self._consistent(probability)
-        if not self.decoded.unsupervised:
+        if not self.is_unsupervised:
             probability = self._consistent(self._recalibrated(probability, counterpart, multiple_targets))
         return probability, counterpart
+
+    @property
+    def is_unsupervised(self) -> bool:
+        """Return whether text and structure alone show how likely pairs are: there are no links, of no task."""
+        return self.decoded.unsupervised and self.given is None
 
     def _consistent(self, probability: np.ndarray) -> np.ndarray:
         """Make those of a target add up to at most 1, where targets are given once."""
@@ -133,7 +142,13 @@ class PairProbabilities:
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
         right = self.candidates.where(best).are_among(self.task.valid)
-        found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
+        weights = self.recalibration[int(multiple_targets)]
+        weights[:] = (
+            logistic(seen[best], right, *RECALIBRATION)
+            if self.given is None
+            else self.given.recalibration[int(multiple_targets)]
+        )
+        found = sigmoid(seen @ weights) * of_source[self.source]
         return found if multiple_targets else cap_sums(self.source, found, of_source)
 
     @property
@@ -144,19 +159,24 @@ class PairProbabilities:
     def counterpart(self) -> np.ndarray:
         return self.both[1]
 
-    def _weight_of_links(self, by_links: np.ndarray, by_text: np.ndarray) -> float:
+    def _weight_of_links(self, by_links: np.ndarray, by_text: np.ndarray, multiple_targets: bool) -> float:
         """Weigh the probabilities by links against the unsupervised ones, by how likely each makes the validation
         links.
 
         Before these are seen it is links / (links + HALF_WEIGHT_LINKS), which counts for PSEUDO_LINKS of them.
         """
+        if self.given is not None:
+            self.link_share[:] = self.given.link_share
+            return float(self.link_share[int(multiple_targets)])
         n = len(self.task.train) + len(self.task.valid)
         before = n / (n + HALF_WEIGHT_LINKS)
         at = self.candidates.are_among(self.task.valid)
         weight = np.linspace(0.01, 0.99, 99)[:, None]
         found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + MIN_LINK_LIKELIHOOD).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
-        return float(weight[(found + prior).argmax(), 0])
+        share = float(weight[(found + prior).argmax(), 0])
+        self.link_share[int(multiple_targets)] = share
+        return share
 
     def _sum_by_source(self, probability: np.ndarray) -> np.ndarray:
         """Sum over the pairs of each source: [s]."""
@@ -164,20 +184,19 @@ class PairProbabilities:
 
     def _by_links(self, multiple_targets: bool) -> tuple[np.ndarray, np.ndarray]:
         """Compute ([p], [s]): how often such candidates of links are right, and how likely a counterpart is."""
-        task, free = self.task, self.source_index
+        task, free, (calibration, evidence_weights) = self.task, self.source_index, self._weights
         linked = np.isin(free, task.linked_sources)
-        examples = self._examples
-        calibration = Calibration(examples.features, examples.right, examples.held_out)
         evidence = self._judged.match_features(self._neighbours)[free]
         triples = np.log1p(task.source.degrees[free])
         is_open = self.has_evidence & ~linked
         types, at_most = own_types(task.source)[free], self._at_most(is_open)
-        found = estimate_match_prior(evidence, triples, types, is_open, examples, at_most)
+        found = estimate_match_prior(evidence, triples, types, is_open, evidence_weights, self._linked_triples, at_most)
         self.links_are_random = found.links_are_random
         counterpart = np.where(self.has_evidence, found.probability, 0.0)
         of_source = np.zeros(self.shape[0])
         of_source[free] = counterpart
-        probability = calibration(self._features(multiple_targets=multiple_targets)) * of_source[self.source]
+        features = self._features(multiple_targets=multiple_targets)
+        probability = sigmoid(features @ calibration) * of_source[self.source]
         return probability if multiple_targets else cap_sums(self.source, probability, of_source), counterpart
 
     def _at_most(self, is_open: np.ndarray) -> float:
@@ -244,6 +263,30 @@ class PairProbabilities:
         triples = np.log1p(task.source.degrees[sources])
         scored = Examples(self._features(places), right, evidence, hidden, triples, none)
         return join_examples(scored, self._holdout_examples) if self._holdout_examples is not None else scored
+
+    @cached_property
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights of the features of candidates, and of the evidence: as given, else fitted to links."""
+        if self.given is not None:
+            return self.given.calibration, self.given.evidence
+        examples = self._examples
+        return fit_calibrator(examples.features, examples.right, examples.held_out), fit_evidence(examples)
+
+    @property
+    def learned(self) -> LearnedProbabilities | None:
+        """Return what links have shown of scores; None where there are none."""
+        if self.is_unsupervised:
+            return None
+        if not self.probability.size:
+            return self.given
+        return LearnedProbabilities(*self._weights, self.recalibration, self.link_share)
+
+    @property
+    def _linked_triples(self) -> np.ndarray:
+        """Return the logarithms of how many triples linked sources have."""
+        if self.given is None:
+            return self._examples.linked_triples
+        return np.log1p(self.task.source.degrees[self.task.linked_sources])
 
     @cached_property
     def _holdout_examples(self) -> Examples | None:

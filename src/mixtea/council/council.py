@@ -32,6 +32,7 @@ from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
 from mixtea.voters.directions import directions
+from mixtea.voters.learned import Learned
 from mixtea.voters.plugin import make_voter
 from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.validate import memory_for, proposed_pairs, voter_scores
@@ -60,13 +61,19 @@ class Council:
     """Voters, the belief that they reach, and their weights.
 
     Votes and beliefs are about open indices of `entities`. `weights` are those of opinions by the validation links,
-    `direction_weights` those of the two directions (beta and 1 - beta of Eq. 10).
+    `direction_weights` those of the two directions (beta and 1 - beta of Eq. 10). `given` is what another task has
+    taught: its weights are used as they are.
     """
 
     def __init__(
-        self, task: Task, config: Config, voters: Sequence[Voter], entities: OpenIndex, generator: torch.Generator
-    ) -> None:
-        self.task, self.config, self.voters = task, config, list(voters)
+        self, task: Task, config: Config, voters: Sequence[Voter], entities: OpenIndex, generator: torch.Generator,
+        given: Learned | None = None,
+    ) -> None:  # fmt: skip
+        self.task, self.config, self.voters, self.given = task, config, list(voters), given
+        views = {} if given is None else given.views
+        for voter in self.voters:
+            if isinstance(voter, SimilarityVoter) and voter.name in views:
+                voter.opinions().given = views[voter.name]
         self.entities, self.generator = entities, generator
         self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
@@ -74,6 +81,9 @@ class Council:
         self.initial_pairs = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
         self.candidates: ScoredPairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
+        if given is not None:
+            log_odds = calibrated_opinions(self.voters)
+            self.weights = {name: weight for name, weight in given.voter_weights.items() if name not in log_odds}
         self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
 
@@ -196,6 +206,9 @@ class Council:
 
     def _weights_of_views(self, voters: Sequence[Voter]) -> dict[str, float]:
         """Weigh the voters that compare texts against each other; anew after they have learned."""
+        if self.view_weights is None and self.given is not None:
+            known = self.given.voter_weights
+            self.view_weights = {name: known[name] for name in calibrated_opinions(voters) & known.keys()}
         if self.view_weights is None:
             comparing = [voter for voter in voters if isinstance(voter, SimilarityVoter) and voter.is_applicable()]
             shape = self.task.joint_index.shape
@@ -267,7 +280,7 @@ class Council:
         """
         device = links.device
         self.direction_weights = distributed.broadcast_numbers(vote_weights(hits), device)
-        if self.opinions is None or not len(self.opinions.pairs):
+        if self.opinions is None or not len(self.opinions.pairs) or self.given is not None:
             return
         names = [name for name in self.opinions.scores if name not in calibrated_opinions(self.voters)]
         if not names:

@@ -11,7 +11,7 @@ from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, is_independent
-from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.learned import LearnedView
 from mixtea.voters.similarity import SimilarityVoter
 
 MIN_SHARE_REPORTED = 0.05  # of misleading links; less is usual

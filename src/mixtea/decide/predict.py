@@ -25,6 +25,7 @@ from mixtea.decide.fallback import fallback_targets
 from mixtea.decide.ranked_links import RankedLinks
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
+from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.registry import outside_evidence
 
 ONE_TO_ONE = "one_to_one"  # the decoder that gives each target once
@@ -43,14 +44,15 @@ class Predictor:
     """Answers about one task by one student's vectors [n, d], the settings `decoder` and `decode_voters`.
 
     Where targets are given `once`, sources are rivals for them. `multiple_targets` is how likely a source has several;
-    None: as often as sources of links have.
+    None: as often as sources of links have. `given` is what links of another task have shown of scores.
     """
 
     def __init__(
         self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
         packages: Table[str, str] | None = None, decoded: Decoded | None = None, *, once: bool = True,
-        multiple_targets: float | None = None,
+        multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
     ) -> None:  # fmt: skip
+        self.given = given
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
         self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
@@ -66,7 +68,7 @@ class Predictor:
         """Return how likely each candidate is right."""
         return PairProbabilities(
             self.task, self.decoded, self.last, self.source_index, once=self.once,
-            multiple_targets=self.multiple_targets,
+            multiple_targets=self.multiple_targets, given=self.given,
         )  # fmt: skip
 
     @cached_property

@@ -19,7 +19,7 @@ from mixtea.decide.text_matcher import MatchedPairs, TextMatcher
 from mixtea.graph.difference import Difference
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.voters.learned_text import LearnedText
+from mixtea.voters.learned import Learned
 
 MISSING_SCORE = -1e9  # in the place of a candidate that is gone
 
@@ -50,7 +50,7 @@ class CarriedOver:
 
 
 def rematch(
-    task: Task, old: Answers, last: StoredOpinions, changed: tuple[Difference, Difference], learned: LearnedText,
+    task: Task, old: Answers, last: StoredOpinions, changed: tuple[Difference, Difference], learned: Learned,
     temperature: float,
 ) -> Rematched:  # fmt: skip
     """Match what has to be matched anew in a changed task, by what the run has learned."""

@@ -24,7 +24,7 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term, names_from_ids
 from mixtea.voters.attributes.later import ValueLookup
-from mixtea.voters.learned_text import LearnedText, LearnedView
+from mixtea.voters.learned import Learned, LearnedView
 from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds_of_new, match_probability
 from mixtea.voters.names.later import NameLookup
 from mixtea.voters.similarity import SimilarityOpinions
@@ -71,7 +71,7 @@ def _n_open(task: Task) -> int:
 
 def learned_text(
     task: Task, last: StoredOpinions | None, answers: Answers, views: Mapping[str, LearnedView], temperature: float
-) -> LearnedText:
+) -> Learned:
     """Learn what the views of a run are worth together, from the run's conclusions about its own entities.
 
     The constant is such that as many are matched by text as the run has matched of the sources that text covers. How
@@ -79,7 +79,7 @@ def learned_text(
     """
     names = _usable_views(last, views)
     if last is None or not names:
-        return LearnedText()
+        return Learned(views)
     found = open_opinions(task, last, names, temperature)
     found = found.with_columns(odds=sum_log_odds(found, last.weights, _n_open(task)))
     found = found.where(found.odds > MIN_LOG_ODDS)
@@ -90,7 +90,7 @@ def learned_text(
     right = answers.known().look_up(found.source[best], found.target[best], "probability", 0.0)
     seen = np.stack([np.ones(len(best)), _logit(matched.probability[best])], axis=1)
     a, b = logistic(seen, right, *RECALIBRATION).tolist()
-    return LearnedText({name: views[name] for name in names}, float(constant), (a, b))
+    return Learned(views, tuple(names), float(constant), (a, b))
 
 
 def _usable_views(last: StoredOpinions | None, views: Mapping[str, LearnedView]) -> list[str]:
@@ -108,18 +108,18 @@ class TextMatcher:
     """Matcher of new sources with the targets of a run; its indexes are made once."""
 
     def __init__(
-        self, task: Task, last: StoredOpinions, answers: Answers, learned: LearnedText, temperature: float
+        self, task: Task, last: StoredOpinions, answers: Answers, learned: Learned, temperature: float
     ) -> None:
         self.task, self.learned, self.weights = task, learned, last.weights
-        found = open_opinions(task, last, sorted(learned.views), temperature)
+        found = open_opinions(task, last, sorted(learned.matched_by), temperature)
         self.n_open = _n_open(task)
         self.allowed = np.array([not is_vocabulary_term(str(id)) for id in task.target.ids], dtype=float)
         self.ids_are_names = any(names_from_ids(task.source.ids))
-        self.lookups = {name: LOOKUPS[name](task, view) for name, view in learned.views.items()}
+        self.lookups = {name: LOOKUPS[name](task, learned.views[name]) for name in learned.matched_by}
         self.claims = {ALL_VIEWS: answers.known()}  # by view, the run's pairs and how likely each is a match
-        for name, view in learned.views.items():
+        for name in learned.matched_by:
             odds = np.nan_to_num(found.scores[name], nan=-np.inf) - np.log(self.n_open)
-            share = match_probability(odds, view.wrong, task.target.n_entities)
+            share = match_probability(odds, learned.views[name].wrong, task.target.n_entities)
             self.claims[name] = found.with_columns(probability=share)
         self.taken = TargetOwners.of(answers)
         self.given = np.unique(np.concatenate([task.train, task.valid])[:, 1])
@@ -179,7 +179,7 @@ class TextMatcher:
         self, pairs: ScoredPairs, opinions: Mapping[str, SimilarityOpinions], unmatched: Mapping[str, np.ndarray]
     ) -> ScoredPairs:
         """Compute the log-odds of pairs by each view, by how likely targets are `unmatched` by others."""
-        views = {name: np.full(len(pairs), np.nan) for name in self.learned.views}
+        views = {name: np.full(len(pairs), np.nan) for name in self.learned.matched_by}
         for name, of in opinions.items():
             odds, wrong = of.learned.log_odds(of.columns), self.learned.views[name].wrong
             of.judged = bounded_log_odds_of_new(of.candidates, odds, unmatched[name] * self.allowed, wrong)

@@ -100,7 +100,7 @@ RUN_FILES = {
     "candidates.safetensors": "the 20 best candidates of each source, with scores, probability and decision",
     "mapping.safetensors": "the decision about each source, every target given once",
     "history.json": "one record an epoch",
-    "learned.json": "what names and values are worth, to match entities that come later",
+    "learned.json": "what was learned beside vectors, for entities and tasks that come later",
     "metrics.json": "scores, where there were links to score",
     "curves.png": "losses and validation scores",
     "report.html": "a page about the run, where one was asked for",

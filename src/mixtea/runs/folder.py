@@ -53,9 +53,9 @@ from mixtea.runs.safe_read import (
     read_json,
 )
 from mixtea.runs.validate_text import check_learned, learned_json, text_arrays
-from mixtea.voters.learned_text import LearnedText
+from mixtea.voters.learned import Learned
 
-FORMAT = 7
+FORMAT = 8
 MANIFEST = "run.json"
 SEAL = "sha256"
 PAGES = ("report.html", "changes.tsv")  # for people; a run is whole without
@@ -83,7 +83,7 @@ class Run:
     answers: Answers
     metrics: dict[str, float] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
-    learned: LearnedText = field(default_factory=LearnedText)
+    learned: Learned = field(default_factory=Learned)
     pages: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -143,7 +143,7 @@ def read_run(folder: Path) -> Run:
         history = checks.timed_history(read_json(folder / "history.json"), about["n_epochs"], about["epoch_seconds"])
     with clear_read_errors(folder / "learned.json"):
         learned = check_learned(read_json(folder / "learned.json", MAX_BYTES["learned.json"]))
-        if {f"score.{name}" for name in learned.views} - opinions.keys():
+        if {f"score.{name}" for name in learned.matched_by} - opinions.keys():
             raise ValueError("views without an opinion")
     return Run(task, config, weights, history, trace, opinions, found.answers, found.metrics, about, learned)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.compute.array_checks import check_numbers, is_number
+from mixtea.compute.array_checks import check_finite, check_numbers, is_number
 from mixtea.errors import RunError, shorten
 from mixtea.graph.entity_table import Attributes, EntityTable
 from mixtea.graph.graph import Graph
@@ -20,7 +20,7 @@ from mixtea.runs.safe_read import Form
 from mixtea.runs.state_file import SAFETENSORS_TYPES
 from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS
 from mixtea.voters.candidate_pairs import Feature
-from mixtea.voters.learned_text import ComparedPredicates, LearnedText, LearnedView
+from mixtea.voters.learned import ComparedPredicates, Learned, LearnedProbabilities, LearnedView
 from mixtea.voters.names.opinions import NAME_FEATURES
 from mixtea.voters.similarity import SimilarityOpinions
 
@@ -95,20 +95,21 @@ def _check_column(column: TextColumn, what: str) -> None:
         raise ValueError(f"{what} has a text twice")
 
 
-VERSION = 1
+VERSION = 2
 MAX_WEIGHT = 1e4  # or constant: log-odds beyond a hundred change nothing
-FEATURES: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": SimilarityOpinions.FEATURES}
+LATER: dict[str, tuple[Feature, ...]] = {"names": NAME_FEATURES, "attributes": SimilarityOpinions.FEATURES}
+FEATURES = LATER | {"descriptions": SimilarityOpinions.FEATURES}
 
 
-def learned_json(learned: LearnedText) -> dict[str, Any]:
+def learned_json(learned: Learned) -> dict[str, Any]:
     """Convert it for a run folder."""
     return {"version": VERSION, **learned.to_json()}
 
 
-def check_learned(held: Any) -> LearnedText:
+def check_learned(held: Any) -> Learned:
     """Read it from a file's contents, which may come from anywhere; raise an error if they are not valid."""
-    if not isinstance(held, dict) or held.keys() != {"version", "views", "constant", "calibration"}:
-        raise TypeError("it is not an object of version, views, constant and calibration")
+    if not isinstance(held, dict) or held.keys() != {"version", *Learned().to_json()}:
+        raise TypeError(f"it is not an object of version, {', '.join(Learned().to_json())}")
     if held["version"] != VERSION:
         raise ValueError(f"version {held['version']!r}")
     if not isinstance(held["views"], dict) or held["views"].keys() - FEATURES.keys():
@@ -116,7 +117,28 @@ def check_learned(held: Any) -> LearnedText:
     _check(held["constant"], *held["calibration"])
     check_numbers(held["calibration"], 2)
     views = {name: _view(name, view) for name, view in held["views"].items()}
-    return LearnedText(views, float(held["constant"]), (float(held["calibration"][0]), float(held["calibration"][1])))
+    calibration = (float(held["calibration"][0]), float(held["calibration"][1]))
+    weights = {str(name): float(weight) for name, weight in held["voter_weights"].items()}
+    _check(*weights.values())
+    told = None if held["probabilities"] is None else _probabilities(held["probabilities"])
+    matched_by = tuple(held["matched_by"])
+    if not {*matched_by} <= views.keys() & LATER.keys():
+        raise ValueError("views that cannot judge what comes later")
+    return Learned(views, matched_by, float(held["constant"]), calibration, weights, told)
+
+
+PROBABILITY_SHAPES = {"calibration": (8,), "evidence": (6,), "recalibration": (2, 3), "link_share": (2,)}
+
+
+def _probabilities(held: dict[str, Any]) -> LearnedProbabilities:
+    if held.keys() != PROBABILITY_SHAPES.keys():
+        raise TypeError(f"probabilities are an object of {', '.join(PROBABILITY_SHAPES)}")
+    parts = {name: np.array(held[name], dtype=np.float64) for name in PROBABILITY_SHAPES}
+    for name, shape in PROBABILITY_SHAPES.items():
+        if parts[name].shape != shape:
+            raise ValueError(f"{name}: numbers of another shape")
+        check_finite(name, parts[name], MAX_WEIGHT)
+    return LearnedProbabilities(**parts)
 
 
 def _view(name: str, held: dict[str, Any]) -> LearnedView:

@@ -18,7 +18,7 @@ from mixtea.council.trace import Trace
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
 from mixtea.graph.joint_index import OpenIndex
-from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.learned import LearnedView
 
 Record = dict[str, Any]
 CHANCE_RATIO = 0.8  # of the changes in the vote before: so many happen by chance

@@ -17,6 +17,7 @@ from mixtea.training.early_stopping import Trained
 from mixtea.training.resume import restore_training
 from mixtea.training.trainer import Trainer
 from mixtea.training.warm_start import WarmStart
+from mixtea.voters.learned import Learned
 
 logger = logging.getLogger(__name__)
 RATE_FACTOR = 0.1  # for the learning rate, after it diverged
@@ -35,8 +36,9 @@ class CheckpointStore(Protocol):
 
 
 def train_with_recovery(
-    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None
-) -> Trained:
+    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None,
+    given: Learned | None = None,
+) -> Trained:  # fmt: skip
     """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
 
     If it diverges it goes back there, once, with a tenth of the learning rate.
@@ -44,7 +46,7 @@ def train_with_recovery(
     keep = checkpoints.keep if checkpoints is not None and distributed.is_first() else None
     diverged: DivergedError | None = None
     while True:
-        trainer = _make_trainer(task, config, device, start, checkpoints)
+        trainer = _make_trainer(task, config, device, start, checkpoints, given)
         if diverged is not None:
             to_epoch = len(trainer.history)
             trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": RATE_FACTOR}
@@ -62,10 +64,11 @@ def train_with_recovery(
 
 
 def _make_trainer(
-    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None
-) -> Trainer:
+    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None,
+    given: Learned | None,
+) -> Trainer:  # fmt: skip
     found = checkpoints.load() if checkpoints is not None else None
-    trainer = Trainer(task, config, device, start if found is None else None)
+    trainer = Trainer(task, config, device, start if found is None else None, given)
     if found is not None:
         restore_training(trainer, found[1])
         if len(trainer.history) != found[0]:

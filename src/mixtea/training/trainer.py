@@ -36,6 +36,7 @@ from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
+from mixtea.voters.learned import Learned
 
 logger = logging.getLogger(__name__)
 Keep = Callable[[int, Callable[[], State]], None]
@@ -71,8 +72,15 @@ def other_teaching(config: Config, rows: tuple[Tensor, Tensor], rejected: Scored
 class Trainer:
     """State of one training: student, teacher, unlabelled entities, and the hits of each direction."""
 
-    def __init__(self, task: Task, config: Config, device: torch.device, start: WarmStart | None = None) -> None:
-        """Prepare a training, with the result of one on earlier graphs, `start`, if any."""
+    def __init__(
+        self,
+        task: Task,
+        config: Config,
+        device: torch.device,
+        start: WarmStart | None = None,
+        given: Learned | None = None,
+    ) -> None:
+        """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`."""
         self.task, self.config = task, config
         voters = bind_voters(task, config, config.voters)
         self.generator = torch.Generator(device).manual_seed(config.seed)
@@ -94,7 +102,7 @@ class Trainer:
                 "%d validation links are fewer than %d: all voters weigh the same, and they do not end the training",
                 len(task.valid), config.valid_needed,
             )  # fmt: skip
-        self.council = Council(task, config, voters, self.entities, self.generator)
+        self.council = Council(task, config, voters, self.entities, self.generator, given)
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
@@ -190,7 +198,9 @@ class Trainer:
                 if self.history or self.council.opinions is None:
                     self.council.judge(self.student())
                 trained.opinions = self.council.opinions
-                trained.holdout = self.holdout or holdout_opinions(self.council)
+                trained.holdout = self.holdout
+                if trained.holdout is None and self.council.given is None:
+                    trained.holdout = holdout_opinions(self.council)
             except ProcessLostError as error:
                 trained.lost, trained.stopped_because = error, "another process ended after the last epoch"
 

@@ -79,7 +79,9 @@ class BoundedLogOdds(NamedTuple):
         return np.log(((1 - self.wrong) * free + self.wrong) / m)
 
 
-def bounded_log_odds(candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray) -> BoundedLogOdds:
+def bounded_log_odds(
+    candidates: CandidatePairs, log_odds: np.ndarray, links: np.ndarray, wrong: float | None = None
+) -> BoundedLogOdds:
     """Turn log-odds of pairs into those among all their rivals, bounded by how often the comparison misleads.
 
     With p the marginals of the matching, u how likely both ends are unmatched by it, s the share of matches for which
@@ -87,14 +89,14 @@ def bounded_log_odds(candidates: CandidatePairs, log_odds: np.ndarray, links: np
 
         q = (1 - s) (p + u / m) + s / m, and the log-odds are log(q / (1 - q)).
 
-    So neither similarity nor its absence is ever certain. s is the most likely under the links [l, 2], each judged as
-    if it were not known; for open entities the ends of links are no rivals.
+    So neither similarity nor its absence is ever certain. s is `wrong` if that is given, else the most likely under
+    the links [l, 2], each judged as if it were not known; for open entities the ends of links are no rivals.
     """
     (source, target), m = candidates.ends, candidates.n_targets
     probability = matching(candidates, log_odds).probability
-    share = TYPICAL_WRONG_SHARE
+    share = TYPICAL_WRONG_SHARE if wrong is None else wrong
     if len(links):
-        share = _share_wrong(candidates, probability, links)
+        share = _share_wrong(candidates, probability, links) if wrong is None else wrong
         linked = [are_in(links[:, end], n) for end, n in enumerate(candidates.shape)]
         is_open = ~(linked[0][source] | linked[1][target])
         probability[is_open] = matching(candidates.where(is_open), log_odds[is_open]).probability

@@ -10,11 +10,13 @@ import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
 from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, rank_within
+from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
 from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
-from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.learned import LearnedView
 from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
+from mixtea.voters.number_matched import estimate_matched
 
 CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
 RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
@@ -61,6 +63,7 @@ class SimilarityOpinions:
         self.shape = task.joint_index.shape
         self.n_open = max(1, self.shape[1] - len(self.links))  # targets that are asked about
         self.learned_from = np.empty((0, 2), dtype=np.int64)
+        self.given: LearnedView | None = None  # of another task; then weights are not learned from links of this one
 
     @property
     def has_both_sides(self) -> bool:
@@ -121,12 +124,18 @@ class SimilarityOpinions:
     @cached_property
     def learned(self) -> LearnedWeights:
         """Return the weight of each feature."""
-        return learn_weights(self.candidates, self.FEATURES, self.comparable_links)
+        if self.given is None:
+            return learn_weights(self.candidates, self.FEATURES, self.comparable_links)
+        if len(self.given.weights) != len(self.FEATURES):
+            raise DataError(f"{len(self.given.weights)} learned weights for {len(self.FEATURES)} features.")
+        n_matched, constant, _ = estimate_matched(self.candidates, self.columns @ self.given.weights)
+        return LearnedWeights(self.given.weights, constant, n_matched)
 
     @cached_property
     def judged(self) -> BoundedLogOdds:
         """Return the log-odds of a match of each pair found, among its rivals."""
-        return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
+        wrong = None if self.given is None else self.given.wrong
+        return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links, wrong)
 
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return log P(match | similarity) / P(match) of each pair; NaN where one of both cannot be compared."""

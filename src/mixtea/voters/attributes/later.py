@@ -14,7 +14,7 @@ from mixtea.graph.task import Task
 from mixtea.text.values import Form, form_of
 from mixtea.voters.attributes.index import TaskValues, joined_parts, parts_of_forms, value_triples
 from mixtea.voters.attributes.opinions import AlignedPredicates, AttributeOpinions
-from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.learned import LearnedView
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
 
 NO_PREDICATE = -1  # of new entities of whom no value is known by it

@@ -17,7 +17,7 @@ from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS, Column, task_values
-from mixtea.voters.learned_text import ComparedPredicates, LearnedView
+from mixtea.voters.learned import ComparedPredicates, LearnedView
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
 
 MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
@@ -65,7 +65,17 @@ class AttributeOpinions(SimilarityOpinions):
     @cached_property
     def aligned(self) -> list[AlignedPredicates]:
         """Return the aligned predicates, weighted by how far the pairs that were learned from agree, if enough."""
+        if self.given is not None and (found := self._given_predicates(self.given)):
+            return found
         return self._aligned(self.learned_from) if all(len(side.entity) for side in self.sides) else []
+
+    def _given_predicates(self, given: LearnedView) -> list[AlignedPredicates]:
+        """Return the predicates that another task has compared, as far as both graphs have them."""
+        ours, theirs = ({name: place for place, name in enumerate(of.names)} for of in self.sides)
+        return [
+            AlignedPredicates((ours[pair.source], theirs[pair.target]), pair.weight)
+            for pair in given.compared if pair.source in ours and pair.target in theirs
+        ]  # fmt: skip
 
     @cached_property
     def has(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]

@@ -16,7 +16,7 @@ from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import entity_names
-from mixtea.voters.learned_text import LearnedView
+from mixtea.voters.learned import LearnedView
 from mixtea.voters.names.disambiguation import shared_types
 from mixtea.voters.names.features import WordComparison
 from mixtea.voters.names.index import NameIndex, side_names

@@ -1,0 +1,67 @@
+"""What one training has learned beside vectors is applied to another task without fitting."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import SMALL_BEST
+
+from mixtea import ConfigError, MixTEA
+from mixtea.calibration import probabilities
+from mixtea.voters import similarity
+
+
+@pytest.fixture(scope="module")
+def taught(told):
+    return MixTEA(preset="best", seed=1, **SMALL_BEST).fit(told)
+
+
+def test_it_holds_weights_of_voters_views_and_probabilities(taught):
+    learned = taught.learned_
+    assert {"names", "attributes"} <= learned.views.keys() and learned.voter_weights
+    shapes = {name: part.shape for name, part in learned.probabilities._asdict().items()}
+    assert shapes == {"calibration": (8,), "evidence": (6,), "recalibration": (2, 3), "link_share": (2,)}
+
+
+def test_it_is_the_same_in_a_run_folder(taught, tmp_path):
+    taught.save(tmp_path / "run")
+    again = MixTEA.load(tmp_path / "run").learned_
+    assert again.to_json() == taught.learned_.to_json()
+
+
+def test_nothing_is_fitted_to_the_links_of_a_task_that_is_told_what_to_think(taught, told, monkeypatch):
+    def refuse(*args, **more):
+        raise AssertionError("fitted again")
+
+    for module, name in (
+        (probabilities, "fit_calibrator"),
+        (probabilities, "fit_evidence"),
+        (probabilities, "logistic"),
+    ):
+        monkeypatch.setattr(module, name, refuse)
+    monkeypatch.setattr(similarity, "learn_weights", refuse)
+    other = MixTEA(preset="best", seed=2, **SMALL_BEST).fit(told, learned=taught.learned_)
+    assert other.map().pairs()["probability"].between(0, 1).all()
+    for name, view in taught.learned_.views.items():
+        assert np.array_equal(other.learned_.views[name].weights, view.weights)
+        assert other.learned_.views[name].wrong == view.wrong
+    assert dict(other.learned_.voter_weights) == dict(taught.learned_.voter_weights)
+    assert other.learned_.probabilities.calibration.tolist() == taught.learned_.probabilities.calibration.tolist()
+
+
+def test_a_task_without_links_has_the_probabilities_that_links_of_another_have_shown(taught, told):
+    none = np.empty((0, 2), dtype=np.int64)
+    unlinked = replace(told, train=none, valid=none, links_from="names")
+    alone = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked)
+    by_others = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked, learned=taught)
+    assert alone.learned_.probabilities is None and by_others.learned_.probabilities is not None
+    p, q = (of.map().to_frame()["probability"].to_numpy(float) for of in (alone, by_others))
+    assert not np.allclose(p, q, equal_nan=True)
+
+
+@pytest.mark.parametrize("wrong", ["runs/one", {"views": {}}, 3])
+def test_anything_else_is_refused(told, wrong):
+    with pytest.raises(ConfigError, match="learned is a fitted aligner"):
+        MixTEA(preset="best", **SMALL_BEST).fit(told, learned=wrong)
