@@ -18,19 +18,18 @@ import pyarrow.parquet as pq
 from fuzz_compare import compare, compare_task
 from safetensors.numpy import save
 
+from mixtea.cli.settings import read_settings
 from mixtea.config import Config
-from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.rdf_links import read_rdf_links
+from mixtea.io.formats.rdf import read_rdf_links
 from mixtea.io.formats.registry import FORMATS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
-from mixtea.io.name_files import NameFiles
+from mixtea.io.name_files import NameFiles, read_synonyms
 from mixtea.io.safe.limits import current_limits
-from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.synonyms import Synonyms
 
@@ -188,7 +187,7 @@ def vectors(name: str) -> Callable[[Path], None]:
 
     def read(path: Path) -> None:
         sides = (_side(E, "abcd"), _side("http://t.org/", "ABCD"))
-        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None, None)[0])
+        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None)[0])
 
     return read
 

@@ -18,7 +18,7 @@ from processes import run as run_process
 from safetensors.numpy import load_file, save_file
 
 from mixtea import MixTEA, RunError
-from mixtea.io.safe import sparse_files as holes_of
+from mixtea.io.vectors import load as holes_of
 from mixtea.runs import safe_read as run_files
 from mixtea.runs.checkpoints import Checkpoints
 from mixtea.runs.folder import RESULT_FILES

@@ -18,7 +18,7 @@ from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.load_graph import read_graph
 from mixtea.io.memory.dispatch import FRAME, InMemory, Input, parse_inputs
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.separators import use_separator
+from mixtea.io.table_layout import use_separator
 
 UNTYPED = "no type"
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.relations.join import WeightedPairs
+from mixtea.relations.join import weighted_pairs
 from mixtea.relations.triples import Triples, compare_attributes, normalized_value
 from mixtea.text.names import label_text, last_part
 from mixtea.voters.attributes.index import Column
@@ -217,7 +217,7 @@ class ColumnPair(NamedTuple):
 
 def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
     """List columns that the voter compares or that have the same name, in the order of the source; `pairs` [p, 2]."""
-    near = WeightedPairs.of(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
+    near = weighted_pairs(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
     ours, theirs, *_ = compare_attributes(compare.task.source, compare.task.target, near)
     informative = [] if compare.opinions is None else compare.opinions().columns_compared
     compared = {

@@ -34,7 +34,7 @@ from mixtea.export.quoting import (
     yaml_text,
 )
 from mixtea.io.formats.link_tables import parse_confidences
-from mixtea.io.formats.sssom_slots import REFERENCES, SLOTS, Slots
+from mixtea.io.formats.sssom import REFERENCES, SLOTS, Slots
 from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
 from mixtea.voters.base import EvidenceKind

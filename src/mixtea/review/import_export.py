@@ -20,7 +20,7 @@ from mixtea.export.quoting import plain_line
 from mixtea.export.sssom import check_rows, entity_columns, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
-from mixtea.io.formats.sssom_slots import Slots, slots_of
+from mixtea.io.formats.sssom import Slots
 from mixtea.io.links.diagnose import replace_labels
 from mixtea.io.links.read import read_link_table
 from mixtea.io.links.resolve import resolve_ends
@@ -138,7 +138,7 @@ def read_decisions(task: Task, path: Path, reviewer: str) -> list[Decision]:
     problems = Problems(current_limits().max_problems)
     table = replace_labels(read_link_table(path, problems), task.source, task.target)
     problems.raise_if_any()
-    slots, ends = slots_of([path]), resolve_ends(table, task.source, task.target)
+    slots, ends = table.slots, resolve_ends(table, task.source, task.target)
     no = np.zeros(len(table), dtype=bool) if table.rejected is None else table.rejected
     full = [[decode_id(one) or one for one in column] for column in table.full_ids or table.columns]
     found = []
