@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from processes import MIXTEA, start_shared, wait_for_line
+from processes import MIXTEA, start, wait_for_line
 
 from mixtea import MixTEA, Task
 
@@ -57,7 +57,7 @@ class Server:
     def __init__(self, run: Path, *words: object, port: int = 0) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         command = [*MIXTEA, "review", run, "--no-browser", "--port", port, "--retrain-every", 0, *words]
-        self.process = start_shared(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = start(command, shared=True, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         try:
             line = wait_for_line(self.process.stdout, "open: ")
         except BaseException:
