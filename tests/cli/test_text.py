@@ -227,7 +227,7 @@ def test_a_standard_output_that_fills_up_on_the_way_is_named(tmp_path):
 def test_nobody_listening_on_standard_error_stops_no_work(broken_pipe, tmp_path):
     assert called("inspect", tmp_path / "none", stderr=broken_pipe)[0] == 2
     with os.fdopen(os.dup(broken_pipe), "w") as stream:
-        aside = ending._ErrorStream(stream)
+        aside = ending._Stream(stream, ending._drop)
         for _ in range(3):
             assert aside.write("epoch 1\n") == 8
             aside.flush()
