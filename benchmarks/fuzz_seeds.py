@@ -23,14 +23,13 @@ from mixtea.config import Config
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.rdf_links import read_rdf_links
+from mixtea.io.formats.rdf import read_rdf_links
 from mixtea.io.formats.registry import FORMATS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
-from mixtea.io.name_files import NameFiles
+from mixtea.io.name_files import NameFiles, read_synonyms
 from mixtea.io.safe.limits import current_limits
-from mixtea.io.synonym_files import read_synonyms
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.synonyms import Synonyms
 

@@ -53,7 +53,7 @@ from mixtea import MixTEA, load_task
 from mixtea.callbacks import History
 from mixtea.decide.mapping import Mapping
 from mixtea.graph.graph import Graph
-from mixtea.io.vectors.installed_model import model_folder
+from mixtea.io.vectors.model_folder import model_folder
 from mixtea.text.names import is_vocabulary_term, local_name
 
 SETS = (

@@ -27,7 +27,7 @@ from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 from rdflib.namespace import RDF, XSD
 
 from mixtea.io.rdf.parse import Statements
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 SUITES = {
     "ntriples": ("N-Triples", "http://www.w3.org/2013/N-TriplesTests/"),

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from conftest import make_graph, said_graph, said_task
 
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import text_summary, text_summary_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import TRANSLATION_RANK, Labels
-from mixtea.io.summary import summary
+from mixtea.io.checks import summary
 
 SAID = [(0, "said", "1000"), (1, "said", "Oslo"), (2, "said", "1900-05-01")]
 OTHERS = [(0, "rdfs:label", "Uno"), (0, "gesagt", "1000.0"), (1, "gesagt", "OSLO"), (2, "gesagt", "1.5.1900")]

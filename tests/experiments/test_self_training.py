@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mixtea import Config, ConfigError, MixTEA
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.training.trainer import Trainer, other_teaching
 
 ROWS = (torch.tensor([0, 1, 2]), torch.tensor([3, 4, 5]))

@@ -12,7 +12,7 @@ from mixtea.evaluation.mapping_files import read_pairs
 from mixtea.export.formats import write_mapping
 from mixtea.export.identifiers import ids_without_namespace, missing_namespace_note
 from mixtea.export.metadata import MappingMetadata
-from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.links.read import read_link_table
 
 HERE, THERE = "https://shop.example/items/", "https://other.example/item?id="
 ABOUT = MappingMetadata(set_id="https://example.org/s", source_namespace=f"shop={HERE}", target_namespace=THERE)
@@ -44,7 +44,7 @@ def test_sssom_by_the_reader_of_the_standard(make_mapping, tmp_path):
     assert [converter.expand_reference(m.object) for m in mappings] == [f"{THERE}http", f"{THERE}5"]
     assert [(m.subject_name, m.object_name) for m in mappings] == [("534", "http"), (None, "5")]
     assert [one.name for one in found.extension_definitions][-2:] == ["ext_source_ids", "ext_target_ids"]
-    assert list(slots_of([tmp_path / "m.sssom.tsv"])) == rows
+    assert list(read_link_table(tmp_path / "m.sssom.tsv", Problems()).slots) == rows
 
 
 def test_one_side_and_the_same_on_both(make_mapping, tmp_path):

@@ -8,9 +8,10 @@ import sssom_pydantic
 from conftest import SOURCE, TARGET, write
 
 from mixtea import load_task
+from mixtea.errors import Problems
 from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import MappingMetadata
-from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.links.read import read_link_table
 from mixtea.runs.folder import vocabulary
 from mixtea.runs.validate import check_vocabulary
 
@@ -33,7 +34,8 @@ ROWS = [
 
 def test_slots_are_read_in_full_and_the_head_counts_for_all(tmp_path):
     write(tmp_path, {"l.sssom.tsv": LINKS, "l.tsv": "a\tA\n"})
-    found = slots_of([tmp_path / "l.sssom.tsv", tmp_path / "l.tsv", tmp_path / "none.sssom.tsv"])
+    found = read_link_table(tmp_path / "l.sssom.tsv", Problems()).slots
+    assert not read_link_table(tmp_path / "l.tsv", Problems()).slots
     assert found["a", "A"] == {
         "predicate_id": "http://www.w3.org/2002/07/owl#equivalentClass",
         "mapping_justification": "https://w3id.org/semapv/vocab/ManualMappingCuration",
@@ -47,7 +49,7 @@ def test_slots_are_read_in_full_and_the_head_counts_for_all(tmp_path):
 
 def test_they_are_written_in_place_of_ours(tmp_path, make_mapping):
     write(tmp_path, {"l.sssom.tsv": LINKS})
-    mapping = replace(make_mapping(ROWS), slots=slots_of([tmp_path / "l.sssom.tsv"]))
+    mapping = replace(make_mapping(ROWS), slots=read_link_table(tmp_path / "l.sssom.tsv", Problems()).slots)
     write_mapping(mapping, tmp_path / "m.sssom.tsv", MappingMetadata(tool_version="1"))
     mappings, converter, _, errors = sssom_pydantic.read(tmp_path / "m.sssom.tsv", return_errors=True)
     assert not errors

@@ -15,8 +15,7 @@ from mixtea.errors import ConfigError, DataError, Problems, RunError
 from mixtea.export.quoting import csv_text
 from mixtea.export.splits import split_file
 from mixtea.io.formats.sssom import read_sssom
-from mixtea.io.links.read import read_link_table
-from mixtea.io.links.split import assign_splits
+from mixtea.io.links.read import assign_splits, read_link_table
 
 THIRDS = {"train": 0.4, "valid": 0.2, "test": 0.4}
 LINKS = [(f"s{i}", f"t{i}") for i in range(10)]
@@ -66,7 +65,7 @@ def test_sssom_keeps_its_head_and_all_columns_and_rejected_pairs_train(tmp_path)
     write(tmp_path, {"l.sssom.tsv": SSSOM})
     parts, _ = split_file(tmp_path / "l.sssom.tsv", tmp_path / "out", THIRDS)
     assert {name: part.n_links for name, part in parts.items()} == {"train": 4, "valid": 2, "test": 4}
-    tables = {name: read_sssom(part.path, Problems()) for name, part in parts.items()}
+    tables = {name: read_sssom(part.path, "SSSOM", Problems()) for name, part in parts.items()}
     assert sorted(full for table in tables.values() for full in table.full_ids[0][~table.rejected]) == sorted(
         f"http://a/{s}" for s, _ in LINKS
     )

@@ -12,9 +12,9 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, make_graph, write
 from mixtea import DataError, Task, load_graph, load_task
 from mixtea.graph.task import MULTI_TARGET_SHARE
 from mixtea.io import head
+from mixtea.io.checks import summary
 from mixtea.io.filter import GraphFilter
 from mixtea.io.safe.limits import Limits
-from mixtea.io.summary import summary
 
 
 def own(tmp_path, **files):

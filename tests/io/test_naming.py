@@ -8,8 +8,8 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 
 from mixtea import DataError, load_task
 from mixtea.graph.fingerprint import checksum
+from mixtea.io.checks import summary
 from mixtea.io.naming import name_coverage, name_coverage_line
-from mixtea.io.summary import summary
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task, check_vocabulary
 from mixtea.text.name_looks import MAX_SAMPLE

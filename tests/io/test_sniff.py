@@ -10,8 +10,7 @@ from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
 from mixtea.io.formats.registry import FORMATS, format_row
-from mixtea.io.formats.typed_tables import TYPED_FORMATS
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.sniff import detect_format, format_warnings
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
@@ -65,13 +64,11 @@ def test_the_ending_counts_where_the_content_fits(tmp_path):
 
 
 def test_every_format_has_what_its_row_needs():
-    """A new format is a row: it has a way to be recognised and an ending to be suggested, and typed tables a reader."""
+    """A new format is a row: it has a way to be recognised and an ending to be suggested."""
     assert all(row.recognise or row.recognise_named for row in FORMATS.values())
     assert all(row.suggested_ending or row.endings for row in FORMATS.values())
     endings = [ending for row in FORMATS.values() for ending in row.endings]
     assert len(endings) == len(set(endings))
-    typed = FORMATS["Parquet"].read_graph
-    assert {name for name, row in FORMATS.items() if row.read_graph is typed} == set(TYPED_FORMATS)
     with pytest.raises(DataError, match="HDT is not a known format"):
         format_row("HDT")
 

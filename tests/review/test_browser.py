@@ -10,7 +10,8 @@ import pytest
 from conftest import SMALL_BEST
 from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts, violations
 
-from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.errors import Problems
+from mixtea.io.links.read import read_link_table
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.import_export import read_decisions
@@ -227,7 +228,8 @@ def test_the_most_precise_part_of_the_mapping_is_asked_about_and_exported(server
     table = pd.read_csv(path, sep="\t", comment="#")
     predicted = table[~table["mapping_justification"].str.contains("Manual")]
     mean = predicted["confidence"].mean()
-    assert path.name == "mapping.sssom.tsv" and {*asked} <= {source for source, _ in slots_of([path])}
+    exported = {source for source, _ in read_link_table(path, Problems()).slots}
+    assert path.name == "mapping.sssom.tsv" and {*asked} <= exported
     assert 100 * mean >= precision - 1e-3 and 0 < len(predicted) < len(whole)
     assert f"for a precision of {precision:g} %: {len(predicted):,} pairs, expected precision {mean:.3f} (" in said
     watched.page.reload()

@@ -12,10 +12,9 @@ from reviewing import decision
 
 from mixtea.decide.mapping import COLUMNS, Mapping
 from mixtea.errors import Problems
-from mixtea.io.formats.sssom_slots import slots_of
 from mixtea.io.links.read import read_link_table
 from mixtea.review.decision import KNOWN
-from mixtea.review.mapped import apply_decisions, most_precise, precision_summary
+from mixtea.review.import_export import apply_decisions, most_precise, precision_summary
 from mixtea.review.queue import Filter
 
 
@@ -179,7 +178,7 @@ def test_what_is_exported_is_what_the_queue_has(reviewing, tmp_path):
     assert answer.status == 200
     assert answer.headers["content-disposition"] == ['attachment; filename="mapping.sssom.tsv"']
     assert 'mapping_set_description: "expected precision ' in path.read_text(encoding="utf-8")
-    found = {source: slots for (source, _), slots in slots_of([path]).items()}
+    found = {source: slots for (source, _), slots in read_link_table(path, Problems()).slots.items()}
     chosen = {session.state.source_id(row) for row in queued(session, precision=precision, state="all")}
     assert found.keys() == chosen and session.state.source_id(first) in found and len(found) < len(rows)
     accepted = found[session.state.source_id(last)]

@@ -77,7 +77,7 @@ def every_epoch(folder):
 
 def learned(aligner):
     """The bytes of everything that was learned."""
-    last = [] if aligner._last is None else [aligner._last.source, aligner._last.target, *aligner._last.scores.values()]
+    last = [] if aligner._last is None else [*aligner._last.pairs.ends, *aligner._last.scores.values()]
     arrays = [*(value.numpy() for value in aligner._student.state_dict().values()), *aligner._trace.values(), *last]
     return [array.tobytes() for array in arrays], aligner.history_.drop(columns="seconds").to_csv()
 

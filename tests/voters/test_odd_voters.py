@@ -185,7 +185,7 @@ class Degree(Voter):
     needs = ("triples",)
 
     def score(self, pairs, state):
-        counts = [graph.triple_counts() for graph in (self.task.source, self.task.target)]
+        counts = [graph.degrees for graph in (self.task.source, self.task.target)]
         return np.where(counts[0][pairs.source] == counts[1][pairs.target], 0.5, 0.1)
 
 

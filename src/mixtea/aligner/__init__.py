@@ -36,7 +36,7 @@ from mixtea.decide.new_entities import Matches
 from mixtea.decide.predict import Predictor
 from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.evaluation.by_voter import empty_table
+from mixtea.evaluation.scores import empty_table
 from mixtea.explain.explainer import Explainer
 from mixtea.graph.task import Task
 from mixtea.io.links.resolve import resolve_entities, resolve_links
@@ -194,7 +194,7 @@ class MixTEA(Scoring):
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
         if trained.opinions is not None:
             wrong = {name: view.wrong for name, view in trained.views.items()}
-            self._last = stored_opinions(trained.opinions, trained.entities, trained.holdout, wrong)
+            self._last = stored_opinions(trained.opinions, trained.holdout, wrong)
         self._views, self._learned_text, self._matcher = trained.views, None, None
         self._packages = {name: found for name in config.voters if (found := package_of(name))}
         self._records, self.n_epochs_ = trained.history, len(trained.history)
@@ -371,7 +371,7 @@ class MixTEA(Scoring):
             return self.answers_.mapping(choice, with_given=with_given)
         share = None if multiple_targets is None else SEVERAL_PROBABILITY * multiple_targets
         predictor = self._predictor(config, once=not shared_targets, multiple_targets=share)
-        return predictor.mapping(choice, with_given=with_given)
+        return predictor.answers().mapping(choice, with_given=with_given)
 
     @reproducibly
     def match(self, rows: Any, k: int = 5, *, shared_targets: bool = False) -> Matches:

@@ -14,8 +14,8 @@ from mixtea.cli import options
 from mixtea.config import FIELDS, SETTINGS, Config
 from mixtea.errors import ConfigError
 from mixtea.fields import written
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 from mixtea.messages import json_text, visible
 from mixtea.voters.registry import known_voters
 

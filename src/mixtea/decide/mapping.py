@@ -12,7 +12,7 @@ import pandas as pd
 
 from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.sssom_slots import Slots
+from mixtea.io.formats.sssom import Slots
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import html_table
 from mixtea.voters.base import EvidenceKind

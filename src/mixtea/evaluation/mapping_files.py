@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import Problems
-from mixtea.evaluation.mapping_scores import ENDS
+from mixtea.evaluation.scores import ENDS
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
-from mixtea.io.formats.first_rows import can_have_header, drop_header_link, is_header
-from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
 from mixtea.io.links.read import read_given_links
 from mixtea.io.links.resolve import UNKNOWN, resolve_ends, resolve_ids, unique_labels_to_ids
 from mixtea.io.memory.dispatch import Input

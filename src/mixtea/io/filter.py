@@ -13,7 +13,6 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.literal_columns import label_predicates, objects_to_literals
 from mixtea.graph.prefixes import expand
 from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL, TYPE, iri_literals, is_obsolete, types_of
-from mixtea.graph.text_column import TextColumn
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class AppliedFilter:
             return part, np.empty(0, dtype=object)
         allowed = self._predicates(part, prefixes)
         triples = part.triples[allowed[part.triples[:, 1]]]
-        attributes = part.attributes.take(_rows_with(part.attributes.predicate, set(part.predicates[allowed])))
+        attributes = part.attributes.take(part.attributes.predicate.rows_with(set(part.predicates[allowed])))
         kept = replace(part, triples=triples, attributes=attributes)
         of_kind = self._of_kinds(part)
         stays = kept.referenced() & self._typed(part, prefixes) & self._in_namespaces(part, prefixes) & of_kind
@@ -181,8 +180,3 @@ class AppliedFilter:
                 yield f"{option}: {which} no {what} and stay{'s' if n == 1 else ''} whole"
         for option, word in sorted(self.unmet):
             yield f"--{option.replace('_', '-')} {word}: neither graph has it"
-
-
-def _rows_with(column: TextColumn, words: set[str]) -> np.ndarray:
-    """Return bool [rows], which rows of the column hold one of the words."""
-    return np.array([text in words for text in column.texts()], dtype=bool)[column.codes]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from mixtea.io.safe.encoding import BOM, UTF_8, encoding_of, encoding_of_start
-from mixtea.io.safe.open import open_input
+from mixtea.io.safe.lines import BOM, UTF_8, encoding_of, encoding_of_start
+from mixtea.io.safe.open import first_bytes, keep_open
 
 HEAD_BYTES = 1 << 16  # bytes
 MAX_HEAD_LINES = 50
@@ -45,10 +45,11 @@ class Head:
 
 @contextmanager
 def remembered_heads() -> Iterator[None]:
-    """Read the beginning of each file once while the block runs, unless the file changes."""
+    """Read the beginning of each file once while the block runs, unless it changes, and keep it open for its reader."""
     token = _heads.set({}) if _heads.get() is None else None
     try:
-        yield
+        with keep_open():
+            yield
     finally:
         if token is not None:
             _heads.reset(token)
@@ -75,8 +76,7 @@ def text_encoding(path: Path) -> str:
 
 
 def _read_head(path: Path) -> Head:
-    with open_input(path, utf_16=True) as file:
-        data = file.read(HEAD_BYTES + 1)
+    data = first_bytes(path, HEAD_BYTES + 1)
     encoding = encoding_of_start(data)
     if encoding == UTF_8 and b"\0" not in data and not _is_utf_8(data):
         encoding = encoding_of(path)

@@ -16,14 +16,12 @@ from mixtea.graph import prefixes
 from mixtea.graph.graph import Graph
 from mixtea.graph.literal_columns import literal_warnings
 from mixtea.graph.task import SPLITS, Task, no_links
-from mixtea.io.columns.compared import compared_columns
-from mixtea.io.columns.hints import column_hints
+from mixtea.io.columns.hints import column_hints, compared_columns
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.link_tables import LinkTable
-from mixtea.io.formats.sssom_slots import slots_of
+from mixtea.io.formats.sssom import Slots
 from mixtea.io.head import remembered_heads
-from mixtea.io.links.embedded import extract_links
-from mixtea.io.links.equal_ids import links_by_ids, shared_id_warnings
+from mixtea.io.links.embedded import extract_links, links_by_ids, shared_id_warnings
 from mixtea.io.links.read import (
     REJECTED,
     LinkFile,
@@ -36,20 +34,17 @@ from mixtea.io.links.read import (
     split_validation,
 )
 from mixtea.io.links.resolve import require_unique_labels
-from mixtea.io.load_graph import read_graph
+from mixtea.io.load_graph import existing_path, find_split, read_folder_graphs, read_graph
 from mixtea.io.memory.dispatch import InMemory, Input, parse_inputs, path_of
-from mixtea.io.name_files import NameFiles
-from mixtea.io.named_parts import plain_name, with_queries
+from mixtea.io.name_files import NameFiles, read_synonyms
 from mixtea.io.naming import NameColumns
-from mixtea.io.openea import existing_path, find_split, read_folder_graphs
 from mixtea.io.options import LoadOptions, TextOrTexts, as_texts, check_option_types
-from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths
+from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths, plain_name, with_queries
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.separators import use_separator
 from mixtea.io.sniff import format_warnings
-from mixtea.io.synonym_files import read_synonyms
-from mixtea.io.vectors.installed_model import model_folder
+from mixtea.io.table_layout import use_separator
 from mixtea.io.vectors.load import with_vectors
+from mixtea.io.vectors.model_folder import model_folder
 from mixtea.messages import visible
 from mixtea.progress import text_callbacks
 
@@ -284,7 +279,9 @@ def _load_own(
     of_values = [*literal_warnings(source, "source"), *literal_warnings(target, "target")]
     name = "-".join(map(_name, sides.values()))
     shown = _logged([*_notes(source, target), *graph_filter.warnings(), *of_values, *of_names, *of_synonyms, *warnings])
-    slots = slots_of([one for split in ("train", "valid") for one in files[split] if isinstance(one, Path)])
+    slots: dict[tuple[str, str], Slots] = {}
+    for (split, _), table in zip(wanted, tables, strict=True):
+        slots |= table.slots if split != "test" else {}
     compared = compared_columns(options.columns, source, target)
     return replace(
         _task(name, source, target, splits, shown, options), slots=slots, synonyms=synonyms, compared=compared

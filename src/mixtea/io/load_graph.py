@@ -1,7 +1,8 @@
-"""Read one side of a task from its files and objects, whatever their formats."""
+"""Read one side of a task from its files and objects, whatever their formats; or both from a benchmark folder."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,14 +26,12 @@ from mixtea.io.formats.tsv import read_table
 from mixtea.io.head import remembered_heads
 from mixtea.io.memory.dispatch import GRAPH, InMemory, Input, parse_inputs
 from mixtea.io.name_files import NameFiles
-from mixtea.io.named_parts import with_queries
 from mixtea.io.naming import NameColumns
 from mixtea.io.options import LoadOptions, as_texts, check_option_types
-from mixtea.io.paths import PathOrStr, Paths, as_paths
-from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.safe.problems import collect_unreadable
-from mixtea.io.separators import use_separator
+from mixtea.io.paths import PathOrStr, Paths, as_paths, with_queries
+from mixtea.io.safe.limits import Limits, collect_unreadable, current_limits, use_limits
 from mixtea.io.sniff import detect_format
+from mixtea.io.table_layout import use_separator
 
 
 def load_graph(
@@ -201,3 +200,40 @@ def _labelled(part: GraphData, path: Path | None, problems: Problems) -> GraphDa
         more = Labels.of_entities(place[place >= 0], texts[place >= 0])
         return replace(part, labels=Labels.concat([part.labels, more]))
     return part
+
+
+def read_folder_graphs(folder: Path, linked: tuple[np.ndarray, ...], problems: Problems) -> tuple[Graph, Graph]:
+    """Read both graphs, with the entities that occur in links alone."""
+    source, target = (
+        read_graph(
+            folder / f"rel_triples_{side}", problems,
+            attributes=existing_path(folder / f"attr_triples_{side}"),
+            labels=existing_path(folder / f"ent_names_{side}"),
+            also=linked[side - 1],
+        )
+        for side in (1, 2)
+    )  # fmt: skip
+    return source, target
+
+
+def find_split(folder: Path, fold: int | None) -> tuple[Path, int | None]:
+    """Return the folder that holds train_links and test_links, and its fold."""
+    folds = folder / "721_5fold"
+    if folds.is_dir():
+        fold = 1 if fold is None else fold
+        if not (folds / str(fold)).is_dir():
+            there = ", ".join(sorted(p.name for p in folds.iterdir() if p.is_dir()))
+            raise DataError(f"{folds}: there is no fold {fold}. Choose one of {there}.")
+        return folds / str(fold), fold
+    splits = sorted(p for p in folder.glob("split*") if p.is_dir())
+    if len(splits) != 1:
+        found = "more than one split folder" if splits else "no split: neither 721_5fold nor a folder split*"
+        raise DataError(f"{folder}: {found}. Lay train_links and test_links into one folder named split.")
+    if fold is not None:
+        raise DataError(f"{folder}: it has one split ({splits[0].name}) and no folds; leave the fold out.")
+    return splits[0], None
+
+
+def existing_path(path: Path) -> Path | None:
+    """Return the path if it exists, even as a broken link, which opening reports."""
+    return path if os.path.lexists(path) else None

@@ -8,9 +8,9 @@ from pathlib import Path
 from mixtea.io.formats.recognise import BINARY, UNSUPPORTED
 from mixtea.io.formats.registry import FORMATS, format_row
 from mixtea.io.head import Head, head_of
-from mixtea.io.named_parts import bare_path, is_prefixed, split_name
-from mixtea.io.safe.encoding import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.paths import bare_path, is_prefixed, split_name
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.safe.lines import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
 
 ENDINGS = {ending: kind for kind, row in FORMATS.items() for ending in row.endings}
 UNSUPPORTED_ENDINGS = {
@@ -60,7 +60,9 @@ def detect_format(path: Path) -> str:
 
 
 def _detect_by_content(path: Path, head: Head, meant: str) -> str:
-    if meant == "SSSOM" or (meant and _looks_as_named(meant, head)):
+    named = format_row(meant) if meant else None
+    looks_so = named and (named.recognise_named or named.recognise)
+    if meant == "SSSOM" or (looks_so and looks_so(head)):
         return meant
     for kind in UNSUPPORTED:
         if kind.begins.match(head.text.lstrip()):
@@ -70,13 +72,6 @@ def _detect_by_content(path: Path, head: Head, meant: str) -> str:
         if is_it and is_it(head):
             return name
     return meant
-
-
-def _looks_as_named(kind: str, head: Head) -> bool:
-    """Return whether a file is like the format of its ending."""
-    row = format_row(kind)
-    is_it = row.recognise_named or row.recognise
-    return is_it is not None and is_it(head)
 
 
 def detect_format_among(path: Path, kinds: Container[str], what: str, todo: str) -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.decide.choose import DECISIONS
 from mixtea.decide.mapping import MAPPED, Mapping
 from mixtea.relations.neighbours import Neighbourhood, neighbourhood
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 
@@ -60,7 +60,7 @@ class Model:
 
     @cached_property
     def degrees(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.task.source.triple_counts(), self.task.target.triple_counts()
+        return self.task.source.degrees, self.task.target.degrees
 
     @cached_property
     def rows_by_target(self) -> tuple[np.ndarray, np.ndarray]:
@@ -100,15 +100,13 @@ class Model:
         number = self.source_index_of.get(source, -1)
         return int(self.row_of[number]) if number >= 0 else -1
 
+    def ends(self, row: int, place: int = 0) -> tuple[int, int]:
+        """Return the indices of the source of a row and of its candidate at a place."""
+        return int(self.sources[row]), int(self.target[row, place])
+
     def voters_for(self, row: int, place: int = 0) -> list[str]:
         """Return the voters for a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
-
-    def has_ids_of(self, other: Model) -> bool:
-        """Return whether the graphs of two runs have the same entities in the same order."""
-        return all(
-            np.array_equal(getattr(self.task, side).ids, getattr(other.task, side).ids) for side in ("source", "target")
-        )
 
     @cached_property
     def source_index_of(self) -> dict[str, int]:

@@ -28,7 +28,7 @@ from mixtea.config import Config
 from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
-from mixtea.evaluation.by_voter import split_table
+from mixtea.evaluation.scores import split_table
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
@@ -134,7 +134,7 @@ def read_run(folder: Path) -> Run:
             check_finite(name, values)
     with clear_read_errors(folder / "votes.safetensors"):
         trace = read_arrays(folder / "votes.safetensors", checks.trace_forms(len(config.voters)))
-        check_trace(trace, (task.source.n_entities, task.target.n_entities), len(config.voters), about["n_epochs"])
+        check_trace(trace, task.joint_index.shape, len(config.voters), about["n_epochs"])
     with clear_read_errors(folder / "opinions.safetensors"):
         path = folder / "opinions.safetensors"
         opinions = read_arrays(path, checks.opinion_forms(list(array_forms(path)), config))
@@ -327,7 +327,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 def _draw(run: Run, path: Path) -> None:
     """Draw the curves; a title in letters that the font lacks is allowed, and `$` in it does not begin a formula."""
-    from mixtea.evaluation.curves import draw_curves
+    from mixtea.evaluation.scores import draw_curves
 
     title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
     with warnings.catch_warnings():

@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
 
 from mixtea.errors import MixTEAError, RunError
-from mixtea.io.safe.sparse_files import MIN_SPARSE_BYTES, is_sparse
+from mixtea.io.vectors.load import MIN_SPARSE_BYTES, is_sparse
 from mixtea.messages import visible
 
 RESTORE_ADVICE = "Restore it from a copy, or train again."

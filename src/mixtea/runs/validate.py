@@ -27,9 +27,8 @@ from mixtea.council.trace import COLUMNS
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
-from mixtea.io.columns.compared import ComparedColumns
-from mixtea.io.columns.hints import MAX_WEIGHT
-from mixtea.io.formats.sssom_slots import SLOTS
+from mixtea.io.columns.hints import MAX_WEIGHT, ComparedColumns
+from mixtea.io.formats.sssom import SLOTS
 from mixtea.io.options import LINKS_FROM
 from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms

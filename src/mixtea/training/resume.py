@@ -12,7 +12,7 @@ from mixtea.compute.array_checks import check_history, check_numbers, check_same
 from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
-from mixtea.voters.votes import votes_of_state
+from mixtea.voters.votes import votes_of_state, votes_state
 
 if TYPE_CHECKING:
     from mixtea.training.trainer import Trainer
@@ -35,7 +35,7 @@ def training_state(trainer: Trainer) -> State:
         "generator": as_array(trainer.generator.get_state()),
         "threads": torch.get_num_threads(),
         "negatives": trainer.negatives.state_dict(),
-        "votes": None if trainer.votes is None else trainer.votes.state_dict(),
+        "votes": None if trainer.votes is None else votes_state(trainer.votes),
         "counts": trainer.counts,
         "trace": trainer.trace.state_dict(),
         "strategy": None if trainer.strategy is None else trainer.strategy.state_dict(),

@@ -15,7 +15,7 @@ from torch import Tensor
 from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
-from mixtea.compute.pairs import Pairs
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
 from mixtea.council.council import Council, bind_voters, cover_isolated
@@ -26,6 +26,7 @@ from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.evaluation.metrics import both_directions
+from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
 from mixtea.training import schedule
 from mixtea.training.alignment_loss import alignment_loss
@@ -35,8 +36,6 @@ from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
-from mixtea.voters.open_entities import find_open_entities
-from mixtea.voters.votes import Votes
 
 logger = logging.getLogger(__name__)
 Keep = Callable[[int, Callable[[], State]], None]
@@ -53,7 +52,7 @@ class Strategy(Protocol):
 
     def due(self, epoch: int) -> bool: ...
 
-    def propose_anew(self, vectors: Tensor) -> Votes:
+    def propose_anew(self, vectors: Tensor) -> ScoredPairs:
         """Revise the pairs by the student's vectors [n, d] of all entities."""
         ...
 
@@ -62,7 +61,7 @@ class Strategy(Protocol):
     def load_state_dict(self, state: State) -> None: ...
 
 
-def other_teaching(config: Config, rows: tuple[Tensor, Tensor], rejected: Pairs | None) -> Strategy:
+def other_teaching(config: Config, rows: tuple[Tensor, Tensor], rejected: ScoredPairs | None) -> Strategy:
     """Return the strategy that the setting `teaching` names, for unlabelled entities `rows`; load it on use."""
     from mixtea.experiments.self_training import STRATEGIES
 
@@ -84,8 +83,8 @@ class Trainer:
             n_known = copy_vectors(self.student, start.student, start.task, task)
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
-        shift = torch.tensor([0, task.source.n_entities])
-        self.links, self.valid = ((torch.from_numpy(links) + shift).to(device) for links in (task.train, task.valid))
+        joint = task.joint_index
+        self.links, self.valid = (torch.as_tensor(joint.of_pairs(p), device=device) for p in (task.train, task.valid))
         self.entities = find_open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
@@ -102,7 +101,7 @@ class Trainer:
         self.strategy: Strategy | None = None
         if config.teaching != "mixture":
             self.strategy = other_teaching(config, self.entities.rows, self.council.rejected)
-        self.votes: Votes | None = None
+        self.votes: ScoredPairs | None = None
         self.trace = Trace(len(voters))
         self.counts: Record = {}
         self.stopping = EarlyStopping(config)
@@ -270,7 +269,7 @@ class Trainer:
         Without any, the pairs that the council is sure of.
         """
         if not len(self.links):
-            return self.council.sure_pairs() + self.links.new_tensor([0, self.task.source.n_entities])
+            return self.task.joint_index.of_pairs(self.council.sure_pairs())
         if self.strategy is None or not self.learns_more:
             return self.links
         if self.strategy.due(epoch):
@@ -283,14 +282,11 @@ class Trainer:
     def teacher_vectors(self) -> Tensor:
         return self.teacher(self.generator if self.config.teacher_dropout else None)
 
-    def remember(self, epoch: int, votes: Votes) -> None:
+    def remember(self, epoch: int, votes: ScoredPairs) -> None:
         """Keep new votes with their epoch, and count them."""
         self.votes, names = votes, self.council.names
-        source, target = (
-            own[rows].cpu().numpy() for own, rows in zip(self.entities.own, (votes.source, votes.target), strict=True)
-        )
-        voters = np.zeros((len(votes), len(names)), bool) if votes.voters is None else votes.voters.cpu().numpy()
-        self.trace.add(epoch, source, target, voters)
+        told = self.entities.open_pairs(votes).by_entity
+        self.trace.add(epoch, *told.ends, told.columns.get("voters", np.zeros((len(votes), len(names)), bool)))
         self.counts = count_votes(votes, names)
 
     def _sound(self, loss: float) -> bool:

@@ -10,8 +10,7 @@ from small_files import triples_of
 
 from mixtea import DataError, load_task
 from mixtea.graph.fingerprint import checksum
-from mixtea.io.columns.compared import ComparedColumns
-from mixtea.io.columns.hints import ColumnHint, column_hints
+from mixtea.io.columns.hints import ColumnHint, ComparedColumns, column_hints
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_compared, check_task, check_vocabulary
 

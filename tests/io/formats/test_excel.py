@@ -15,12 +15,9 @@ from small_files import excel, graph_of, triples_of
 
 from mixtea import DataError, Limits, load_task
 from mixtea.errors import MissingExtraError
-from mixtea.io.formats import table_process
-from mixtea.io.formats import typed_tables as reader
-from mixtea.io.formats.table_process import ColumnRequest
-from mixtea.io.formats.typed_tables import read_excel
-from mixtea.io.safe.limits import use_limits
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.formats import typed_tables
+from mixtea.io.formats.typed_tables import ColumnRequest, read_excel
+from mixtea.io.safe.limits import UnreadableError, use_limits
 from mixtea.io.safe.sandboxed import excel_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
 
@@ -111,7 +108,7 @@ def test_names_of_entities_come_from_a_sheet_too(tmp_path):
 
 
 def test_without_openpyxl_it_is_told_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(reader, "find_spec", lambda name: None)
+    monkeypatch.setattr(typed_tables, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"b.xlsx: reading Excel needs openpyxl: pip install 'mixtea\[excel\]'"):
         graph_of(tmp_path, {"b.xlsx": BOOK})
 
@@ -234,7 +231,7 @@ def test_texts_that_cells_share_and_what_formulas_came_to(found):
 
 def test_strings_that_need_much_memory_or_time(tmp_path, monkeypatch):
     """In the process of its own."""
-    monkeypatch.setattr(table_process, "MEMORY_PER_BYTE", 0)
+    monkeypatch.setattr(typed_tables, "MEMORY_PER_BYTE", 0)
     write(tmp_path, {"s.xlsx": with_strings(range(400_000))})
     with use_limits(Limits(max_stall_seconds=0.1)), pytest.raises(UnreadableError, match="got nowhere for 0"):
         read_excel(tmp_path / "s.xlsx", ColumnRequest([("source", "target")]))

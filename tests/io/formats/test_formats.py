@@ -15,7 +15,7 @@ from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
 from mixtea.io.formats.headers import TRIPLE_HEADERS
-from mixtea.io.named_parts import plain_name
+from mixtea.io.paths import plain_name
 from mixtea.io.safe.open import open_input
 from mixtea.io.sniff import format_by_ending
 

@@ -14,7 +14,7 @@ from mixtea.errors import Problems
 from mixtea.graph.iris import encode_id
 from mixtea.io.filter import GraphFilter
 from mixtea.io.formats.sssom import curie_map, read_sssom
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 SOURCE = "".join(f"<{E}{a}> <{E}r> <{E}{b}> .\n" for a, b in ("ab", "bc", "cd"))
 TARGET = "".join(f"<http://t.org/{a}> <http://t.org/r> <http://t.org/{b}> .\n" for a, b in ("AB", "BC", "CD"))
@@ -263,4 +263,4 @@ NO_MAPS = {
 def test_a_curie_map_that_is_no_plain_map(text, tmp_path):
     write(tmp_path, {"l.sssom.tsv": text + "subject_id\tpredicate_id\tobject_id\n"})
     with pytest.raises(UnreadableError, match=rf"line {NO_MAPS[text]}: the curie_map is not a plain map of .* Write"):
-        read_sssom(tmp_path / "l.sssom.tsv", Problems())
+        read_sssom(tmp_path / "l.sssom.tsv", "SSSOM", Problems())

@@ -14,11 +14,9 @@ from conftest import write
 from small_files import sqlite, triples_of
 
 from mixtea import DataError, Limits, load_task
-from mixtea.io.formats.table_process import ColumnRequest
-from mixtea.io.formats.typed_tables import read_sqlite
-from mixtea.io.named_parts import split_name
-from mixtea.io.safe.limits import use_limits
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.formats.typed_tables import ColumnRequest, read_sqlite
+from mixtea.io.paths import split_name
+from mixtea.io.safe.limits import UnreadableError, use_limits
 from mixtea.io.safe.sandboxed import sqlite_child, table_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
 

@@ -13,7 +13,7 @@ import anatomy
 
 from mixtea import DataError
 from mixtea.graph.prefixes import BUILT_IN
-from mixtea.io.rdf.owl import collapsed_predicate, collapsed_text_predicate
+from mixtea.io.rdf.blank_nodes import collapsed_predicate, collapsed_text_predicate
 
 HEAD = "".join(f"@prefix {p}: <{BUILT_IN[p]}> .\n" for p in ("rdf", "rdfs", "owl", "skos", "skosxl", "oboInOwl", "xsd"))
 HEAD += f"@prefix : <{E}> .\n"

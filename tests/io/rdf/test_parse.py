@@ -11,7 +11,7 @@ from mixtea.graph import prefixes
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.load_graph import read_graph
 from mixtea.io.rdf.parse import Statements
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 HEAD = f"""@prefix : <{E}> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

@@ -23,9 +23,9 @@ from mixtea.io.safe.limits import (
     also_in_new_processes,
     current_limits,
     parse_limits,
+    truncate_rows,
     use_limits,
 )
-from mixtea.io.safe.problems import truncate_rows
 
 TTL = "<a:a> <a:b> <a:c> .\n"
 LONG = "x" * (1 << 20)

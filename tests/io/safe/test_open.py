@@ -13,15 +13,11 @@ import zstandard
 
 from mixtea.errors import Problems
 from mixtea.io.formats.tsv import read_table
-from mixtea.io.rdf.parse import Statements
-from mixtea.io.rdf.sources import by_line, numbered
-from mixtea.io.safe import decompress
+from mixtea.io.rdf.parse import Statements, by_line, numbered
 from mixtea.io.safe import open as opening
-from mixtea.io.safe.decompress import GzipFrame, Unpacked, zstd_frames
-from mixtea.io.safe.limits import Limits, use_limits
+from mixtea.io.safe.limits import Limits, UnreadableError, use_limits
 from mixtea.io.safe.lines import CHUNK_BYTES, Lines, line_blocks
-from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.open import GzipFrame, Unpacked, open_input, zstd_frames
 
 ZST = zstandard.ZstdCompressor().compress
 NOISE = os.urandom(70_000)
@@ -70,20 +66,20 @@ def test_frames_follow_each_other_with_padding(pack, frame, data, tmp_path):
     for cut in (1, 5, len(pack(data)) - 1):
         with pytest.raises(EOFError):
             Unpacked(io.BytesIO(pack(data)[:cut]), frame).readall()
-    with pytest.raises(decompress.NotPackedError):
+    with pytest.raises(opening.NotPackedError):
         Unpacked(io.BytesIO(b"hello, world"), frame).readall()
     broken = bytearray(pack(NOISE))
     broken[-6:-2] = b"????"
     if frame is GzipFrame:
-        with pytest.raises(decompress.DamagedError, match="incorrect data check"):
+        with pytest.raises(opening.DamagedError, match="incorrect data check"):
             Unpacked(io.BytesIO(broken), frame).readall()
 
 
 def test_packed_bytes_that_hold_nothing(monkeypatch):
-    monkeypatch.setattr(decompress, "MAX_IDLE_BYTES", 100_000)
+    monkeypatch.setattr(opening, "MAX_IDLE_BYTES", 100_000)
     skipped = struct.pack("<II", 0x184D2A50, 10**6) + bytes(10**6)
     for data, frame in ((gzip.compress(b"x") + bytes(300_000), GzipFrame), (skipped, zstd_frames())):
-        with pytest.raises(decompress.DamagedError, match="hold nothing"):
+        with pytest.raises(opening.DamagedError, match="hold nothing"):
             Unpacked(io.BytesIO(data), frame).readall()
 
 
@@ -200,3 +196,31 @@ def test_blank_lines_count_if_more_comes_in_a_later_block(tmp_path, monkeypatch)
     assert table.lines.tolist() == [1, 7] and table.columns[0].tolist() == ["a", "c"]
     assert sorted((p.line, p.what) for p in problems.found) == [
         *((line, "a blank line") for line in range(2, 7)), (8, "byte ff is not UTF-8 in")]  # fmt: skip
+
+
+def test_a_file_whose_beginning_was_read_is_opened_once(tmp_path, monkeypatch):
+    path, opened = tmp_path / "g.tsv.gz", []
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf\xef\xbb\xbfa\tb\tc\n" * 2))
+    first = opening.open_regular
+    monkeypatch.setattr(opening, "open_regular", lambda path: opened.append(path) or first(path))
+
+    def whole():
+        with open_input(path) as file:
+            return file.read()
+
+    text = whole()
+    assert text.startswith(b"\xef\xbb\xbfa") and len(opened) == 1
+    with opening.keep_open():
+        with opening.keep_open():
+            assert opening.first_bytes(path, 5) == text[:5] and opening.first_bytes(path, 9) == text[:9]
+        assert len(opened) == 3 and whole() == text and len(opened) == 3 and whole() == text and len(opened) == 4
+        opening.first_bytes(path, 5)
+        path.write_bytes(gzip.compress(b"other"))
+        assert whole() == b"other"  # and not what it was
+        opening.first_bytes(path, 5)
+        path.unlink()
+        with pytest.raises(UnreadableError, match="no such file"):
+            whole()
+        path.write_bytes(gzip.compress(b"left"))
+        kept = opening.first_bytes(path, 9) and opening._kept.get()[path][0]
+    assert kept.closed and kept.raw.raw.closed and opening.first_bytes(path, 9) == b"left"

@@ -21,14 +21,12 @@ import pytest
 from processes import alive, children, start, wait_until
 from small_files import E, graph_of, parquet, triples_of
 
-from mixtea.io.formats import table_process
-from mixtea.io.formats.table_process import ColumnRequest
-from mixtea.io.formats.typed_tables import read_parquet
+from mixtea.io.formats import typed_tables
+from mixtea.io.formats.typed_tables import ColumnRequest, read_parquet
 from mixtea.io.rdf.parse import Statements, find_line
 from mixtea.io.safe import open as opening
 from mixtea.io.safe import sandbox as process
-from mixtea.io.safe.limits import Limits, use_limits
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import Limits, UnreadableError, use_limits
 from mixtea.io.safe.sandboxed import excel_child, parquet_child, rdf_child, restrict, sqlite_child, table_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
 from mixtea.io.safe.sandboxed.xml_scan import XmlScan
@@ -312,7 +310,7 @@ def parquet_work(tmp_path, monkeypatch, content, **wanted):
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
         try:
-            assert parquet_child.write_labels(COLUMNS | wanted) == {}
+            assert parquet_child.write_columns(COLUMNS | wanted) == {}
         except WrongError as error:
             return error.about
     return pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all().to_pylist()
@@ -394,7 +392,7 @@ def test_a_large_file_gets_more_memory(tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "whole.parquet", dictionary_pagesize_limit=1 << 30, row_group_size=len(names))
     with use_limits(Limits(max_parser_mib=100)):
         assert parquet_columns(tmp_path / "whole.parquet", headers)[1].tolist() == names
-        monkeypatch.setattr(table_process, "MEMORY_PER_BYTE", 0)
+        monkeypatch.setattr(typed_tables, "MEMORY_PER_BYTE", 0)
         assert parquet_columns(tmp_path / "plain.parquet", headers)[1].tolist() == names
         with pytest.raises(UnreadableError, match="needs more than 100 MiB: beyond the limit max_parser_mib"):
             parquet_columns(tmp_path / "whole.parquet", headers)

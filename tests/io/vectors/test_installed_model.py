@@ -10,7 +10,7 @@ import pytest
 from conftest import write
 
 from mixtea import DataError, load_task
-from mixtea.io.vectors.installed_model import model_folder
+from mixtea.io.vectors.model_folder import model_folder
 
 NEVER = "raise SystemExit('its code runs')"
 

@@ -14,11 +14,11 @@ from safetensors.numpy import save
 from small_files import parquet
 
 from mixtea import DataError, load_task
+from mixtea.io.checks import summary
 from mixtea.io.filter import GraphFilter
 from mixtea.io.safe.limits import Limits, use_limits
-from mixtea.io.summary import summary
 from mixtea.io.vectors import load as module
-from mixtea.io.vectors.files import VectorTable, read_vector_file
+from mixtea.io.vectors.load import VectorTable, read_vector_file
 
 SMALL, LARGE = list("abcde"), list("ABCDE")
 ROWS = [[1.0, 0.5], [0.0, -2.0], [3.0, 4.0], [0.25, 0.0], [8.0, 8.0]]

@@ -1,10 +1,11 @@
-"""Recognise cells of a table one by one: numbers with units, dates, codes, lists."""
+"""Recognise what is in a table by its cells (numbers with units, dates, codes, lists) and by the names of columns."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from mixtea.text.dates import parse_date
 _NUMBER = re.compile(
     r"[~≈<>±]?\s*(?:[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*[+\-−]?\s*"
     r"(?:\d[\d,'’ \u00a0]*(?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d{3})*,\d+)"
-    r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?",
+    r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?"
 )
 _SEVERAL_UNITS = re.compile(r"(?:\d+(?:\.\d+)?\s?[^\W\d_]{1,7}\.?,?\s?){2,4}")
 _TIME = re.compile(r"(?:T)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -124,15 +125,15 @@ def list_separator(
         items = [item.strip() for row in found for item in row]
         mean = len(items) / len(found)
         are_short = np.mean([len(item) for item in items]) <= SHORT_ITEM
-        if separator == "," and not (trusted or are_short) and (mean < MIN_ITEMS or any(map(_has_digit, items[:50]))):
+        if (
+            separator == ","
+            and not (trusted or are_short)
+            and (mean < MIN_ITEMS or any(map(str.isdigit, chain(*items[:50]))))
+        ):
             continue
         if np.mean([len(item.split()) for item in items]) <= MAX_ITEM_WORDS and "://" not in items[0]:
             return separator
     return None
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def items_of(column: Column, separator: str = "") -> Column:
@@ -177,3 +178,107 @@ def _items(text: str, separator: str) -> list[str]:
     else:
         items = text.split(separator) if separator else [text]
     return [item.strip() for item in items if item.strip()]
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^\w]|_|(?<=[^\W\d_])(?=\d)")
+
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+IDS = word_set("""
+    id ids identifier code key uri iri uuid guid isbn issn ean gtin upc sku asin doi orcid lei vin imo mmsi barcode
+    iata icao lid fips wmo qid cas inchi smiles rowid rownames rownum rownumber index serial nr no alpha abbreviation
+    abbr tailnum callsign symbol ticker acronym isocode ssn geonameid numeric slug handle
+""")
+DATES = word_set("""
+    date dates year years month day days time hour minute second datetime timestamp born birth died death dob
+    birthday created updated modified since until founded established released release published publication start
+    end began begin expires expiry expiration jahr datum geburtsdatum annee fecha ano anno data rok
+""")
+MEASURES = word_set("""
+    count number num total sum amount price cost rate ratio score rating stars rank size length width height depth
+    weight mass area volume population pop age distance speed duration runtime minutes seconds hours quantity qty
+    stock pages votes budget gross revenue salary income value percent percentage share mean median average avg min
+    max std temperature temp latitude longitude lat lon lng elevation altitude density pressure radius energy power
+    level levels points goals wins losses miles mpg cylinders horsepower displacement acceleration delay bedrooms
+    bathrooms rooms floors seats capacity employees year month day hour minute date time
+""")
+REFERENCES = word_set("""
+    parent parents child mother father spouse partner manager boss supervisor superior friend sibling owner author
+    director successor predecessor next previous prev ref reference refers replaced replacedby replaces superclass
+    subclass broader narrower belongs memberof partof source target from to foreign fk
+""")
+TEXTS = word_set("""
+    alias host file url website link page image photo
+""")
+NO_MEASURES = word_set("""
+    postcode postal zip zipcode plz phone telephone tel mobile fax street house building room flat unit extension
+""")  # their numbers count nothing
+CLASSES = word_set("""
+    status type class category group grade level code kind stage phase cluster label season quarter
+""")
+NAME_PARTS = word_set("""
+    first last given middle family surname forename firstname lastname maiden
+""")
+PAGES = word_set("""
+    url urls website homepage web site link links page pages image images img photo photos picture thumbnail thumb
+    logo icon video audio pdf wikipedia flag avatar poster trailer source download
+""")
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of the name of a column, in small letters.
+
+    >>> words_of("managerId"), words_of("birth_date"), words_of("alpha_3"), words_of("ISBN-13")
+    (['manager', 'id'], ['birth', 'date'], ['alpha', '3'], ['isbn', '13'])
+    """
+    return [word.casefold() for word in _CAMEL.split(name) if word]
+
+
+def is_called(name: str, words: frozenset[str]) -> bool:
+    """Return whether a column is called by one of the words."""
+    return not words.isdisjoint(words_of(name))
+
+
+def is_id_word(name: str) -> bool:
+    """Return whether a column is called as ids are; one without a name holds what pandas writes in front of rows."""
+    words = words_of(name)
+    return not words or not IDS.isdisjoint(words)
+
+
+def is_reference_word(name: str) -> bool:
+    """Return whether a column is called as references to other rows are, such as `parent` or `managerId`."""
+    words = words_of(name)
+    return (len(words) > 1 and words[-1] in IDS) or not REFERENCES.isdisjoint(words)
+
+
+def is_plural(name: str) -> bool:
+    """Return whether a column is called by a plural, as lists are: `authors`, `countries_of_origin`."""
+    return any(
+        len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) for word in words_of(name)
+    )
+
+
+def is_person_name_word(name: str) -> bool:
+    """Return whether a column is called as a part of a person's name is, such as `nameFirst` or `surname`."""
+    words = words_of(name)
+    return "surname" in words or (not NAME_PARTS.isdisjoint(words) and "name" in "".join(words))
+
+
+def is_named_after(name: str, table: str) -> bool:
+    """Return whether a column is called as a table is, with or without a word for ids, in the plural or not.
+
+    >>> is_named_after("director", "directors"), is_named_after("Country_ID", "countries")
+    (True, True)
+    >>> is_named_after("year", "films")
+    False
+    """
+    ours = [word for word in words_of(name) if word not in IDS]
+    theirs = words_of(table)
+    return bool(ours and theirs) and _singular(ours[-1]) == _singular(theirs[-1])
+
+
+def _singular(word: str) -> str:
+    return word[:-3] + "y" if word.endswith("ies") else word[:-1] if word.endswith("s") else word

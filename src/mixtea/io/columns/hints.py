@@ -1,4 +1,7 @@
-"""Column hints of a user, from `columns=` or a TOML file; they take precedence over what is detected."""
+"""Column hints of a user, from `columns=` or a TOML file; they take precedence over what is detected.
+
+They also say which columns are compared with which, with what weight, and which are keys that decide alone.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mixtea.errors import DataError, shorten
+from mixtea.graph.graph import Graph
+from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.columns.kinds import COLUMN_KINDS, REFERENCE
 from mixtea.io.paths import PathOrStr
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 
 IGNORE = "ignore"
 SIDES = ("source", "target")
@@ -155,3 +160,46 @@ def _parse_hint(value: Any, where: str) -> ColumnHint:
         return replace(ColumnHint(), **value)
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
+
+
+class ComparedColumns(NamedTuple):
+    """A source column and a target column to compare, as predicates; "" stands for any column.
+
+    Their score is multiplied by `weight`; equal values of a `key` are the same entity, different ones are not.
+    """
+
+    source: str
+    target: str
+    weight: float
+    key: bool
+
+
+def compared_columns(hints: ColumnHints, source: Graph, target: Graph) -> tuple[ComparedColumns, ...]:
+    """Return the columns that hints connect, weigh or call keys; the first of several hints about the same counts.
+
+    Raises
+    ------
+    DataError
+        A key has no column on the other side.
+    """
+    there = {side: {*graph.attributes.predicate.texts()} for side, graph in (("source", source), ("target", target))}
+    found: dict[tuple[str, str], ComparedColumns] = {}
+    for side, other in (("source", "target"), ("target", "source")):
+        for name, hint in hints.of_side(side).items():
+            own = _predicate(name, there[side])
+            if own is None or (hint.weight == 1 and not hint.key and not hint.same_as):
+                continue
+            theirs = _predicate(hint.same_as or name, there[other])
+            if hint.key and theirs is None:
+                raise DataError(
+                    f"columns: {shorten(name)} is a key of the {side}, and the {other} has no such column. Say which "
+                    'is the same: {key = true, same_as = "..."}.'
+                )
+            ends = (own, theirs or "") if side == "source" else (theirs or "", own)
+            found.setdefault(ends, ComparedColumns(*ends, hint.weight, hint.key))
+    return tuple(found.values())
+
+
+def _predicate(name: str, there: set[str]) -> str | None:
+    meant = (name, PLAIN_LABEL_PREDICATES.get(name.casefold(), ""))
+    return next((one for one in meant if one in there), None)

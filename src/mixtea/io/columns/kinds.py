@@ -1,41 +1,20 @@
 """Recognise what a column of a table is: an id, a name, a number, a date, a category, a list, or other text.
 
-References to rows depend on other columns, see references.py.
+Columns that refer to rows of a table of the same side depend on its ids too, and IRIs refer to things.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from mixtea.io.columns.cells import (
-    is_code,
-    is_date,
-    is_decimal,
-    is_duration,
-    is_flag,
-    is_iri,
-    is_list,
-    is_number,
-    is_packed_date,
-    is_recent_year,
-    is_year,
-    list_separator,
-    unit_of,
-)
-from mixtea.io.columns.words import (
-    is_class_word,
-    is_code_number_word,
-    is_date_word,
-    is_id_word,
-    is_measure_word,
-    is_person_name_word,
-    is_plural,
-    is_text_word,
-)
+from mixtea.graph.literal_columns import id_form
+from mixtea.graph.text_column import TextColumn
+from mixtea.io.columns import cells
+from mixtea.io.columns.cells import MEASURES, is_called, is_named_after, is_number
 from mixtea.io.formats.cell_values import Column
 from mixtea.text.name_looks import share_readable
 from mixtea.text.name_words import is_not_called_as_names, kind_of_name
@@ -127,32 +106,32 @@ def column_kind(look: ColumnStats) -> str:
         return DATE
     if _is_id(look):
         return ID
-    if look.share(is_flag) == 1 and not is_measure_word(look.name):
+    if look.share(cells.is_flag) == 1 and not is_called(look.name, MEASURES):
         return CATEGORY
     if _is_number(look):
         return NUMBER
-    if is_person_name_word(look.name):
+    if cells.is_person_name_word(look.name):
         return NAME
     if _is_category(look):
         return CATEGORY
-    is_name = kind_of_name(look.name) is not None and not is_text_word(look.name)
+    is_name = kind_of_name(look.name) is not None and not is_called(look.name, cells.TEXTS)
     return NAME if is_name and look.distinct >= MIN_DISTINCT_NAME and look.readable >= MIN_DISTINCT_NAME else TEXT
 
 
 def _is_list(look: ColumnStats) -> bool:
-    if not look.column.is_single or look.share(is_list) >= MIN_LISTS:
+    if not look.column.is_single or look.share(cells.is_list) >= MIN_LISTS:
         return True
-    least = MIN_LISTS_BY_WORD if is_plural(look.name) else MIN_LISTS
-    return list_separator(look.sample, least, trusted=is_plural(look.name)) is not None
+    least = MIN_LISTS_BY_WORD if cells.is_plural(look.name) else MIN_LISTS
+    return cells.list_separator(look.sample, least, trusted=cells.is_plural(look.name)) is not None
 
 
 def _is_date(look: ColumnStats) -> bool:
-    if look.share(is_date) >= MIN_ALIKE:
+    if look.share(cells.is_date) >= MIN_ALIKE:
         return True
-    called_so = is_date_word(look.name)
-    if look.share(is_year) >= MIN_ALIKE:
-        return called_so or (look.share(is_recent_year) == 1 and not is_measure_word(look.name))
-    forms = (is_packed_date, lambda text: is_date(text) or is_year(text), is_number)
+    called_so = is_called(look.name, cells.DATES)
+    if look.share(cells.is_year) >= MIN_ALIKE:
+        return called_so or (look.share(cells.is_recent_year) == 1 and not is_called(look.name, MEASURES))
+    forms = (cells.is_packed_date, lambda text: cells.is_date(text) or cells.is_year(text), is_number)
     return called_so and any(look.share(form) >= MIN_ALIKE for form in forms)
 
 
@@ -160,21 +139,22 @@ def _is_id(look: ColumnStats) -> bool:
     """Return whether cells are distinct, and are IRIs, codes, or called ids."""
     if look.distinct < MIN_DISTINCT_ID:
         return False
-    if look.share(is_iri) >= MIN_ALIKE:
+    if look.share(cells.is_iri) >= MIN_ALIKE:
         return True
-    if is_id_word(look.name):
-        return look.median_words <= 1 and not look.share(is_decimal)
-    return (look.share(is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_measure_word(look.name)
+    if cells.is_id_word(look.name):
+        return look.median_words <= 1 and not look.share(cells.is_decimal)
+    return (look.share(cells.is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_called(look.name, MEASURES)
 
 
 def _is_number(look: ColumnStats) -> bool:
     """Return whether cells measure or count: not few classes, nor houses or phones that have numbers."""
-    if look.share(lambda text: is_number(text) or is_duration(text)) < MIN_ALIKE or not _has_few_units(look):
+    has_few_units = len({cells.unit_of(text) for text in look.sample}) <= MAX_UNITS
+    if look.share(lambda text: is_number(text) or cells.is_duration(text)) < MIN_ALIKE or not has_few_units:
         return False
-    plain = look.share(lambda text: is_number(text) and not unit_of(text)) >= MIN_ALIKE
+    plain = look.share(lambda text: is_number(text) and not cells.unit_of(text)) >= MIN_ALIKE
     few = _is_category(look) and look.n_distinct <= FEW_CLASSES
-    is_class = few and (is_class_word(look.name) or not plain)
-    return not is_class and not is_code_number_word(look.name)
+    is_class = few and (is_called(look.name, cells.CLASSES) or not plain)
+    return not is_class and not is_called(look.name, cells.NO_MEASURES)
 
 
 def _have_one_length(look: ColumnStats) -> bool:
@@ -182,10 +162,6 @@ def _have_one_length(look: ColumnStats) -> bool:
     lengths = {len(text) for text in look.sample}
     one_word = look.median_words <= 1 and not look.share(str.isdigit)
     return one_word and len(lengths) == 1 and max(lengths) <= MAX_CODE_LENGTH and len(look.sample) >= MIN_CODES
-
-
-def _has_few_units(look: ColumnStats) -> bool:
-    return len({unit_of(text) for text in look.sample}) <= MAX_UNITS
 
 
 def _is_category(look: ColumnStats) -> bool:
@@ -202,3 +178,81 @@ def _looks_like_names(look: ColumnStats) -> bool:
         and look.median_words <= MAX_NAME_WORDS
         and not is_not_called_as_names(look.name)
     )
+
+
+MIN_TEXTS, MIN_NUMBERS = 0.5, 0.95  # share of the cells that must be ids of a table
+MAX_BY_CHANCE = 0.5  # share of all numbers between the least and the greatest cell that are ids anyway
+PICTURES = (".jpg", ".jpeg", ".png", ".gif", ".svg", ".pdf", ".mp3", ".mp4", ".html", ".htm")
+
+
+@dataclass(frozen=True, eq=False)
+class RowKey:
+    """A column by whose `values` rows can be referred to, and the `ids` of these rows."""
+
+    table: str
+    column: str
+    values: TextColumn
+    ids: TextColumn
+
+    @cached_property
+    def by_value(self) -> dict[str, str]:
+        """Return the row id of each value."""
+        return dict(zip(self.values.tolist(), self.ids.tolist(), strict=True))
+
+
+def unknown_key(table: str = "") -> RowKey:
+    """Return what is referred to where nothing is known of it: ids of rows that need not be there."""
+    none = TextColumn.from_texts(())
+    return RowKey(table, "", none, none)
+
+
+def key_referred_to(column: Column, kind: str, keys: Sequence[RowKey], ids: Column) -> RowKey | None:
+    """Return the column, of this or another table, whose values a column holds; None if it holds literal values.
+
+    Numbers are references only if the column name suggests it, or if more of them are ids than chance would yield;
+    never if they are dates or measures. A column that repeats the `ids` of its own rows refers to nothing; one of IRIs
+    refers to entities that need not have rows.
+    """
+    texts = column.coded
+    if not len(texts):
+        return None
+    counts = np.bincount(texts.codes, minlength=texts.n_texts) / len(texts)
+    among = [texts.is_among(key.values) for key in keys]
+    shares = [float(counts[found].sum()) for found in among]
+    place = max(range(len(keys)), key=lambda place: (shares[place], is_named_after(column.name, keys[place].table)))
+    best, most = keys[place], shares[place]
+    things = float(counts[among[place] | texts.contain("://")].sum())
+    if max(most, things) < MIN_TEXTS or _repeats(column, ids):
+        return None
+    found = texts.texts()
+    if any(id_form(text) == "number" for text in found):
+        return best if most >= MIN_NUMBERS and _may_be_ids(column, kind, best) else None
+    if most >= MIN_TEXTS and (len(found) == 1 or among[place].sum() > 1):
+        return best  # one of several words that happens to be an id refers to nothing
+    pages = float(counts[[text.casefold().endswith(PICTURES) for text in found]].sum())
+    return unknown_key() if things - pages >= MIN_TEXTS and not is_called(column.name, cells.PAGES) else None
+
+
+def _repeats(column: Column, ids: Column) -> bool:
+    """Return whether a column has the ids of its own rows."""
+    own = np.full(int(max(column.rows.max(), ids.rows.max(initial=0))) + 1, "", dtype=object)
+    own[ids.rows] = ids.texts
+    return bool((own[column.rows] == column.texts).mean() >= MIN_TEXTS)
+
+
+def _may_be_ids(column: Column, kind: str, key: RowKey) -> bool:
+    """Return whether numbers that are all ids refer to them: by what the column is called, or as chance is unlikely."""
+    if cells.is_reference_word(column.name) or is_named_after(column.name, key.table):
+        return True
+    if kind == DATE or is_called(column.name, MEASURES):
+        return False
+    if not column.is_single:
+        return True  # lists of measures are rare
+    numbers, of_ids = _whole(column.coded.texts()), _whole(key.values.texts())
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    by_chance = ((of_ids >= low) & (of_ids <= high)).sum() / (high - low + 1)
+    return len(numbers) > 0 and bool(by_chance <= MAX_BY_CHANCE)
+
+
+def _whole(texts: Iterable[str]) -> np.ndarray:
+    return np.array([int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 18], np.int64)

@@ -13,17 +13,26 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import ColumnRead, GraphData, attribute_data, concat, triple_data, value_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import items_of, names_of
+from mixtea.io.columns.cells import is_id_word, items_of, names_of, words_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
-from mixtea.io.columns.kinds import ID, LIST, MIN_DISTINCT_ID, NAME, REFERENCE, ColumnStats, column_kinds
-from mixtea.io.columns.references import RowKey, key_referred_to, unknown_key
-from mixtea.io.columns.words import is_id_word, words_of
+from mixtea.io.columns.kinds import (
+    ID,
+    LIST,
+    MIN_DISTINCT_ID,
+    NAME,
+    REFERENCE,
+    ColumnStats,
+    RowKey,
+    column_kinds,
+    key_referred_to,
+    unknown_key,
+)
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.headers import find_id_column
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR
 from mixtea.io.formats.tsv import Table, object_array
-from mixtea.io.named_parts import plain_name, split_name
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.paths import plain_name, split_name
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.text.name_words import kind_of_name
 
 LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called
@@ -286,12 +295,9 @@ def _summary(one: _Read) -> tuple[ColumnRead, ...]:
     there = {one.id_name, *(column.name for column in one.table.columns if column.name)}
     for name in (column.name for column in one.table.columns if column.name in there):
         table = one.references[name].table if name in one.references else ""
-        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *_shares(looks.get(name)), name in one.hints))
+        shares = (looks[name].filled, looks[name].distinct) if name in looks else (0.0, 0.0)
+        found.append(ColumnRead(name, one.kinds.get(name, IGNORE), table, *shares, name in one.hints))
     return tuple(found)
-
-
-def _shares(look: ColumnStats | None) -> tuple[float, float]:
-    return (0.0, 0.0) if look is None else (look.filled, look.distinct)
 
 
 def _notes(one: _Read, problems: Problems) -> list[str]:

@@ -12,10 +12,9 @@ import numpy as np
 
 from mixtea.errors import Problems
 from mixtea.io.formats.link_tables import LinkTable, expand_ids, is_equal, left_out_warning, link_columns
-from mixtea.io.rdf.sources import ProcessLines
-from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.rdf.parse import ProcessLines
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
 from mixtea.messages import visible
 

@@ -19,7 +19,7 @@ import pandas as pd
 from mixtea.errors import Problems, shorten
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.tsv import object_array
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, truncate_rows
+from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, truncate_rows
 from mixtea.io.safe.sandboxed.table_child import CELLS
 from mixtea.messages import is_whole
 
@@ -127,7 +127,8 @@ def value_texts(values: Sequence[Any]) -> list[str | None]:
     >>> value_texts([5.0, 7]), value_texts([5.0, 2.5]), value_texts([True, pd.Timestamp("2020-01-31"), {}])
     (['5', '7'], ['5.0', '2.5'], ['True', '2020-01-31', None])
     """
-    whole = all(_is_whole_number(value) for value in values if isinstance(value, float | np.floating))
+    floats = [float(value) for value in values if isinstance(value, float | np.floating)]
+    whole = all(value.is_integer() and abs(value) < MAX_EXACT_INTEGER for value in floats)
     texts = [value if type(value) is str and is_whole(value) else _text(value, whole) for value in values]
     moments = [place for place, value in enumerate(values) if isinstance(value, datetime | np.datetime64)]
     for place, text in zip(moments, _format_moments([str(texts[place]) for place in moments]), strict=True):
@@ -169,10 +170,6 @@ def _text(value: Any, whole: bool) -> str | None:
     if isinstance(value, np.datetime64):
         return str(value)
     return str(value) if isinstance(value, PRINTED_TYPES) else None
-
-
-def _is_whole_number(value: Any) -> bool:
-    return float(value).is_integer() and abs(float(value)) < MAX_EXACT_INTEGER
 
 
 def _format_moments(texts: list[str]) -> list[str]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 Headers = Sequence[tuple[str, ...]]
 TRIPLE_HEADERS: Headers = (

@@ -1,7 +1,8 @@
-"""Read the links of a table, and share what the readers of links have in common."""
+"""Read the links of a table and recognise their header, and share what the readers of links have in common."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,19 +11,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import Problems
+from mixtea.errors import Problems, shorten
 from mixtea.graph.iris import NOTES, decode_id
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.io.formats.headers import LINK_HEADERS, normalise_header
-from mixtea.io.formats.table_process import CONFIDENCE_NAMES
-from mixtea.io.formats.tables import read_columns, read_layout
+from mixtea.io.formats.headers import ID_NAME, normalise_header
+from mixtea.io.formats.tables import read_layout
 from mixtea.io.formats.tsv import Table
-from mixtea.io.formats.typed_tables import TYPED_FORMATS
 from mixtea.io.head import head_of
-from mixtea.io.safe.limits import current_limits
-from mixtea.io.safe.problems import UnreadableError, collect_unreadable
-from mixtea.io.separators import possible_separators
-from mixtea.io.table_layout import find_layout, possible_headers, split_line
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.table_layout import find_layout, possible_headers, possible_separators, split_line
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 MAX_REASON = 200
@@ -34,7 +31,6 @@ EQUAL_RELATIONS = frozenset(
 IDENTITY = frozenset(expand(name, BUILT_IN) for name in IDENTITY_NAMES)
 CLOSE = expand("skos:closeMatch", BUILT_IN)
 NO_NOTES: Mapping[str, str] = {}
-CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]
 TABLE_SEPARATOR = "/"  # the name of a table and an id that another table has too
 TABLE_COLUMNS = ("source_table", "target_table")
 
@@ -46,7 +42,7 @@ class LinkTable(Table):
     `full_ids` are the ids that the columns stand for: without prefixes, and plain where an IRI encodes a plain id.
     `rejected` (bool) marks pairs that are not the same; None if there are none. `undirected` links may have source and
     target swapped: the format states identity, not direction. `confidences` are those of the author of the links, NaN
-    where missing; None if the file has none.
+    where missing; None if the file has none. `slots` are what SSSOM says of a pair, by the full ids of both.
     """
 
     full_ids: tuple[np.ndarray, ...] | None = None
@@ -55,6 +51,7 @@ class LinkTable(Table):
     prefixes: Mapping[str, str] = field(default_factory=dict)
     rejected: np.ndarray | None = None
     confidences: np.ndarray | None = None
+    slots: Mapping[tuple[str, str], Mapping[str, str]] = field(default_factory=dict)
 
     def where(self, kept: np.ndarray) -> LinkTable:
         """Return some of the rows."""
@@ -93,6 +90,11 @@ def link_columns(rows: Sequence[tuple[str, str]]) -> tuple[np.ndarray, ...]:
     return tuple(np.array(rows, dtype=object).reshape(-1, 2).T)
 
 
+def full_id(text: str, prefixes: Mapping[str, str], namespace: str) -> str:
+    iri = expand(text, prefixes)
+    return decode_id(iri, namespace) or iri
+
+
 def expand_ids(
     columns: Sequence[np.ndarray], prefixes: Mapping[str, str], notes: Mapping[str, str] = NO_NOTES
 ) -> tuple[np.ndarray, ...]:
@@ -100,7 +102,7 @@ def expand_ids(
     found = []
     for column, note in zip(columns, NOTES, strict=True):
         full, namespace = np.empty(len(column), dtype=object), notes.get(note, "")
-        full[:] = [decode_id(iri, namespace) or iri for iri in (expand(text, prefixes) for text in column)]
+        full[:] = [full_id(text, prefixes, namespace) for text in column]
         found.append(full)
     return tuple(found)
 
@@ -136,18 +138,6 @@ def close_warning(path: Path, n: int) -> tuple[str, ...]:
     return (f"{path}: {links} skos:closeMatch, nearly the same, and taken as such",) if n else ()
 
 
-def read_confidences(table: LinkTable, kind: str) -> np.ndarray | None:
-    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
-    if table.confidences is not None or kind not in ("TSV", "CSV", *TYPED_FORMATS):
-        return table.confidences
-    ignored = Problems(current_limits().max_problems)  # which were reported before
-    with collect_unreadable(ignored):
-        found = read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True, last_may_be_empty=True)
-        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
-        return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
-    return None
-
-
 def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:
     """Prefix the ids of a text table with table names, where columns give them."""
     head = head_of(path)
@@ -167,3 +157,58 @@ def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -
                 [f"{prefix}{TABLE_SEPARATOR}{id}" if prefix else id for prefix, id in pairs], dtype=object
             )
     return replace(table, columns=tuple(columns))
+
+
+TABLE_FORMATS = ("TSV", "CSV")  # formats whose first row may be a header
+ID_FIRST = re.compile(r"(?:id|ID|Id)[A-Z_ -][\w -]*")  # idAbt
+NUMBERED = re.compile(r"(\D+)(\d)")  # D1
+ONE_WORD = re.compile(r"[^\W\d]*")
+
+
+def can_have_header(table: LinkTable, kind: str) -> bool:
+    """Return whether the first line of the file is among the links, and is not the only one."""
+    return kind in TABLE_FORMATS and len(table) > 1 and int(table.lines[0]) == 1
+
+
+def drop_header_link(table: LinkTable) -> LinkTable:
+    """Return the links without the first row, and a warning that it is read as a header."""
+    words = ", ".join(str(column[0]) for column in table.columns)
+    warning = f"{table.path}: line {table.lines[0]}, {shorten(words)}, is read as a header, not as a link"
+    return replace(table.where(np.arange(len(table)) > 0), warnings=(*table.warnings, warning))
+
+
+def is_header(columns: Sequence[np.ndarray]) -> bool:
+    """Return whether the first row names columns: its words are plain, in no other row, and different in form.
+
+    They differ where all other cells of a column are numbers or IRIs, where both are called ids and others are more
+    than one word, and where they number the sides.
+
+    >>> rows = np.array([["D1", "D2"], ["ab", "cd"]], dtype=object)
+    >>> is_header(rows.T), is_header(rows[1:].T)
+    (True, False)
+    """
+    if len(columns[0]) < 2:
+        return False
+    first, others = [str(column[0]) for column in columns], [column[1:].astype(str) for column in columns]
+    if any(_is_plain_id(word) for word in first) or any((column == word).any() for word in first for column in others):
+        return False
+    if any(all(map(_is_plain_id, column)) for column in others):
+        return True
+    if all(ID_NAME.fullmatch(word) or ID_FIRST.fullmatch(word) for word in first):
+        return any(not ONE_WORD.fullmatch(word) for column in others for word in column)
+    return _number_sides(first, others)
+
+
+def _is_plain_id(word: str) -> bool:
+    """Return whether a word is a number or an IRI, with a prefix or in full, and so not a column name."""
+    return ":" in word or bool(re.fullmatch(r"-?\d+(?:\.0)?", word.strip()))
+
+
+def _number_sides(first: Sequence[str], others: Sequence[np.ndarray]) -> bool:
+    """Return whether the words are one word with 1 and 2, and no other id begins so."""
+    found = [NUMBERED.fullmatch(word) for word in first]
+    if not all(found) or [one[2] for one in found if one] != ["1", "2"]:
+        return False
+    words = {one[1] for one in found if one}
+    called = re.compile(re.escape(next(iter(words))) + r"\d")
+    return len(words) == 1 and not any(called.match(word) for column in others for word in column)

@@ -15,7 +15,7 @@ from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.terms import imports_note, without_vocabulary
 from mixtea.io.formats.link_tables import NO_LINKS, LinkTable, link_columns
 from mixtea.io.formats.tsv import text_blocks
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
 
 OBO = BUILT_IN["obo"]
 STANZAS = {"Term": "owl:Class", "Typedef": "owl:ObjectProperty", "Instance": "owl:NamedIndividual"}

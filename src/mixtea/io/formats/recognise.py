@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mixtea.io.head import Head
-from mixtea.io.named_parts import SQLITE_MAGIC
+from mixtea.io.paths import SQLITE_MAGIC
 from mixtea.io.safe.sandboxed import excel_child, parquet_child
-from mixtea.io.separators import odd_separator
-from mixtea.io.table_layout import split_line
+from mixtea.io.table_layout import odd_separator, split_line
 
 Recogniser = Callable[[Head], bool]
 # *+ and (?>...) take what they can and never give back, so that no beginning takes long

@@ -1,11 +1,14 @@
-"""Read links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table."""
+"""Read links in SSSOM, the Simple Standard for Sharing Ontological Mappings: metadata after #, then a table.
+
+Its slots say of a pair who has found it, how, and how sure that is.
+"""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from mixtea.io.formats.link_tables import (
     LinkTable,
     close_warning,
     expand_ids,
+    full_id,
     left_out_warning,
     link_columns,
     parse_confidences,
@@ -28,10 +32,11 @@ from mixtea.io.formats.link_tables import (
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.head import text_encoding
-from mixtea.io.safe.encoding import encoding_notes
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.safe.lines import encoding_notes
 
 REQUIRED = ("subject_id", "predicate_id", "object_id")
+ENDS = ("subject_id", "object_id")
 NO_TERM = "sssom:NoTermFound"
 ENTRY = re.compile(
     r"""\s++(?P<key>"[^"]*+"|'[^']*+'|[^\s:#]*+)\s*+:\s++(?P<value>"[^"]*+"|'[^']*+'|\S++)\s*+(?:#.*)?$"""
@@ -42,6 +47,18 @@ INLINE_ENTRY = re.compile(
 NOTE = re.compile(rf"""#\s?ext_(?P<name>{"|".join(NOTES)}):\s+(?P<value>"[^"]*+"|\S++)\s*$""")
 MAP = re.compile(r"""["']?curie_map["']?\s*+:""")
 
+SHARED_SLOT = re.compile(r"""#\s?(?P<key>\w++):\s++(?P<value>"[^"]*+"|'[^']*+'|.*\S)\s*$""")
+REFERENCES = frozenset(  # slots that hold IRIs
+    ("predicate_id", "mapping_justification", "author_id", "reviewer_id", "creator_id", "mapping_source")
+)
+SLOTS = (  # in SSSOM's order
+    "predicate_id", "mapping_justification", "author_id", "author_label", "reviewer_id", "reviewer_label",
+    "creator_id", "creator_label", "mapping_provider", "mapping_source", "mapping_cardinality", "mapping_tool",
+    "mapping_tool_version", "mapping_date", "confidence", "similarity_score", "similarity_measure", "other", "comment",
+)  # fmt: skip
+SHARED = ("mapping_provider", "mapping_tool", "mapping_tool_version", "mapping_date")  # may be given for all rows
+Slots = Mapping[str, str]
+
 
 class CurieMapError(ValueError):
     """A `curie_map` that is not a plain map of prefixes to namespaces."""
@@ -51,7 +68,7 @@ class CurieMapError(ValueError):
         self.line, self.text = line, text
 
 
-def read_sssom(path: Path, problems: Problems) -> LinkTable:
+def read_sssom(path: Path, kind: str, problems: Problems) -> LinkTable:
     """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
     encoding = text_encoding(path)
     comments, table = _split_comments(text_lines(path, problems, encoding))
@@ -66,13 +83,19 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
     header = next(table, "")
     delimiter = delimiter_of(header)
     rows = csv_rows(path, chain([header], table), problems, delimiter=delimiter, lines_before=len(comments))
-    places = _column_places(path, next(rows, None) or (len(comments) + 1, []))
+    first = next(rows, None) or (len(comments) + 1, [])
+    places, shared, notes = _column_places(path, first), _shared_slots(comments), id_notes(comments)
+    slots = dict[tuple[str, str], Slots]()
     links, lines, rejected, sure, reasons, n_close = [], [], [], [], Counter[str](), 0
     for line, row in rows:
         if len(row) != places["columns"]:
             wanted = f"Write {places['columns']} columns separated by tabs."
             problems.add(path, line, "\t".join(row), f"{len(row)} columns", wanted)
             continue
+        cells = dict(zip(first[1], row, strict=True))
+        own_slots = {name: cells.get(name) or shared.get(name, "") for name in SLOTS}
+        ends = [full_id(cells[end], prefixes, notes.get(note, "")) for end, note in zip(ENDS, NOTES, strict=True)]
+        slots[ends[0], ends[1]] = {name: _in_full(name, text, prefixes) for name, text in own_slots.items() if text}
         reason = _why_no_link(row, places, prefixes)
         if reason:
             reasons[reason] += 1
@@ -88,9 +111,9 @@ def read_sssom(path: Path, problems: Problems) -> LinkTable:
         raise UnreadableError(path, None, "", what, todo)
     columns, warnings = link_columns(links), tuple(f"{path}: {note}" for note in encoding_notes(encoding))
     warnings += (*left_out_warning(path, "row", reasons), *close_warning(path, n_close))
-    full = expand_ids(columns, prefixes, id_notes(comments))
+    full = expand_ids(columns, prefixes, notes)
     negated, confidences = np.array(rejected, dtype=bool), parse_confidences(sure)
-    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, confidences)
+    return LinkTable(path, columns, np.array(lines), full, True, warnings, own, negated, confidences, slots)
 
 
 def delimiter_of(header: str) -> str:
@@ -170,3 +193,14 @@ def _why_no_link(row: list[str], places: dict[str, int], prefixes: dict[str, str
 
 def _is_negated(row: list[str], places: dict[str, int]) -> bool:
     return "predicate_modifier" in places and row[places["predicate_modifier"]].strip().lower() == "not"
+
+
+def _shared_slots(comments: Iterable[str]) -> dict[str, str]:
+    """Return the slots that the metadata give for all rows."""
+    found = filter(None, map(SHARED_SLOT.match, comments))
+    return {one["key"]: one["value"].strip("\"'") for one in found if one["key"] in SHARED}
+
+
+def _in_full(name: str, text: str, prefixes: Mapping[str, str]) -> str:
+    """Expand the prefixes of a slot of IRIs, separated by bars."""
+    return "|".join(expand(one, prefixes) for one in text.split("|")) if name in REFERENCES else text

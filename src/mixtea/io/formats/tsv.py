@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from mixtea.errors import Problems
-from mixtea.io.safe.encoding import UTF_8
-from mixtea.io.safe.lines import line_blocks
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
+from mixtea.io.safe.lines import UTF_8, line_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +31,14 @@ class Table:
 
 
 def read_table(
-    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False,
-    last_may_be_empty: bool = False,
-) -> Table:  # fmt: skip
+    path: Path, n_columns: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False
+) -> Table:
     """Read a tab-separated file without a header; whatever is wrong with it goes to `problems`.
 
     With `rest_is_value` the last column is all that follows, tabs included, or nothing (attribute values).
     """
     table = read_rows(path, n_columns, problems, rest_is_value=rest_is_value, may_be_empty=may_be_empty)
-    return drop_empty_labels(table, problems, last_may_be_empty=rest_is_value or last_may_be_empty)
+    return drop_empty_labels(table, problems, n=n_columns - rest_is_value)
 
 
 def read_rows(
@@ -144,10 +142,10 @@ def _decode_line(path: Path, number: int, line: bytes, problems: Problems) -> st
         return None
 
 
-def drop_empty_labels(table: Table, problems: Problems, *, last_may_be_empty: bool = False) -> Table:
-    checked = table.columns[:-1] if last_may_be_empty else table.columns
+def drop_empty_labels(table: Table, problems: Problems, *, n: int | None = None) -> Table:
+    """Leave out rows with an empty label, which are problems; of n columns, if others may be empty."""
     empty = np.zeros(len(table), dtype=bool)
-    for number, column in enumerate(checked, 1):
+    for number, column in enumerate(table.columns[:n], 1):
         here = column == ""
         for i in truncate_rows(problems, table.path, np.flatnonzero(here)):
             problems.add(table.path, int(table.lines[i]), "", f"column {number} is empty", "Write a label there.")

@@ -1,26 +1,197 @@
-"""Read tables whose cells have types: Parquet, a sheet of Excel, a table or a query of SQLite."""
+"""Read tables whose cells have types: Parquet, a sheet of Excel, a table or a query of SQLite.
+
+Each is parsed in another process: damaged files can crash a parser, and contain wrong sizes.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
-from mixtea.errors import MissingExtraError, Problems, shorten
-from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers
-from mixtea.io.formats.table_process import ColumnRequest, TableParser, TypedTable, read_cells, run_parser
-from mixtea.io.formats.tsv import Table
-from mixtea.io.named_parts import SQLITE_MAGIC, NamedPart, split_name
-from mixtea.io.safe.open import COMPRESSED, open_regular
-from mixtea.io.safe.problems import UnreadableError
+import numpy as np
+
+from mixtea.errors import MissingExtraError, shorten
+from mixtea.io.formats.cell_values import Column, text_column, typed_texts
+from mixtea.io.formats.headers import Headers, too_few_columns
+from mixtea.io.formats.tsv import object_array
+from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
+from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
 from mixtea.io.safe.sandbox import Process
 from mixtea.io.safe.sandboxed.excel_child import MAGIC as EXCEL_MAGIC
 from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
 from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
+from mixtea.messages import visible
 
+NEEDS_NO_NUMPY = 18  # pyarrow since then
+MEMORY_PER_BYTE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
+MAX_TYPE = 100  # characters
+WRITE_AGAIN = "Write the file again, or correct its ending."
+CONFIDENCE_NAMES = ("confidence", "probability", "measure", "similarity", "score")
 T = TypeVar("T")
+
+
+class TableParser(NamedTuple):
+    """A script that parses one format, the libraries it needs, and the `magic` that files begin with."""
+
+    kind: str
+    script: str
+    magic: bytes
+    libraries: tuple[str, ...] = ("pyarrow", "numpy")
+
+
+class ColumnRequest(NamedTuple):
+    """Columns to read: those of a fitting header, else the first or `or_all`; `links` adds their relation."""
+
+    headers: Headers
+    or_all: bool = False
+    links: bool = False
+
+
+class TypedTable(NamedTuple):
+    """Columns of texts [n] with their names, their `lines` [n], and notes for the user."""
+
+    names: list[str]
+    columns: tuple[np.ndarray, ...]
+    lines: np.ndarray
+    notes: tuple[str, ...] = ()
+
+    def by_name(self) -> list[Column]:
+        """Return the columns without their empty cells."""
+        return [text_column(name, cells) for name, cells in zip(self.names, self.columns, strict=True)]
+
+
+def run_parser(
+    parser: TableParser, path: Path, file: Path, wanted: ColumnRequest, take: Callable[[Process], T], **about: Any
+) -> tuple[T, dict[str, Any]]:
+    """Return what `take` makes of the parser's stream, and the parser's report; errors name `path`.
+
+    The parser gets the limits and `about`.
+    """
+    import pyarrow as pa
+
+    folders = [_folder(library) for library in parser.libraries]
+    with (
+        unpack(file, parser) as content,
+        Process(path, parser.script, parser.kind, _request(content, wanted) | about, folders).start(
+            content, feed=False
+        ) as process,
+    ):
+        try:
+            taken = take(process)
+        except (pa.ArrowException, OSError, ValueError):  # of a stream that the end of the process has cut
+            taken = None
+        found = process.result()
+    what = found.get("what")
+    if what or taken is None:
+        raise _error(parser, path, wanted, found, what or "damaged")
+    return taken, found
+
+
+def _folder(library: str) -> Path:
+    """Return where a library is installed, without importing it."""
+    found = find_spec(library)
+    return Path((found and found.origin) or "").parent.parent
+
+
+def _error(parser: TableParser, path: Path, wanted: ColumnRequest, found: dict[str, Any], what: str) -> UnreadableError:
+    if "todo" in found:
+        return UnreadableError(path, found.get("line"), "", visible(what), visible(found["todo"]))
+    if what == "columns":
+        return too_few_columns(path, found["names"], wanted.headers)
+    if what == "type":
+        todo = "Write it as text, or leave it out." if wanted.or_all else "Labels are text; whole numbers become text."
+        reason = f"a column of type {visible(found['type'], MAX_TYPE)}:"
+        return UnreadableError(path, None, found["name"], reason, todo)
+    return UnreadableError(path, None, "", f"not {parser.kind} ({visible(what)})", WRITE_AGAIN)
+
+
+@contextmanager
+def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
+    """Open a file of the system; compressed ones are unpacked into a file without a name."""
+    with open_input(path) as file:
+        if file.peek(len(parser.magic))[: len(parser.magic)] != parser.magic:
+            what = f"not {parser.kind} (it does not begin as {parser.kind} does)"
+            raise UnreadableError(path, None, "", what, WRITE_AGAIN)
+        if path.suffix.lower() not in COMPRESSED:
+            yield file
+            return
+        with _temporary(path) as copy:
+            while rest := memoryview(file.read(BLOCK)):
+                with _disk_errors(path):
+                    while rest:
+                        rest = rest[copy.write(rest) :]
+            copy.seek(0)
+            yield copy
+
+
+@contextmanager
+def _temporary(path: Path) -> Iterator[Any]:
+    """Open a file without a name and without a buffer, which could not be closed where a disk is full."""
+    with _disk_errors(path):
+        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
+    with file:
+        yield file
+
+
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Report errors of the temporary folder as such."""
+    try:
+        yield
+    except OSError as error:
+        what = f"cannot be unpacked into the temporary folder {visible(tempfile.tempdir or '')} ({error.strerror})"
+        todo = "Make room there, name another folder by TMPDIR, or unpack the file yourself."
+        raise UnreadableError(path, None, "", what, todo) from None
+
+
+def _request(file: IO[bytes], wanted: ColumnRequest) -> dict[str, Any]:
+    """Return the parser's job: columns and limits."""
+    import pyarrow as pa
+
+    limits, size = current_limits(), os.fstat(file.fileno()).st_size
+    most = limits.bytes_for(size)
+    return {
+        "mib": limits.max_parser_mib + MEMORY_PER_BYTE * size // MIB,
+        "n": len(wanted.headers[0]), "headers": list(wanted.headers), "or_all": wanted.or_all, "links": wanted.links,
+        "max_token": limits.max_token_mib * MIB, "max_bytes": most,
+        "max_columns": limits.max_columns, "max_rows": limits.max_rows, "numbers": CONFIDENCE_NAMES,
+        "without_numpy": int(pa.__version__.partition(".")[0]) >= NEEDS_NO_NUMPY,
+        "bytes_limit": "max_gib" if most >= limits.max_gib * 1024 * MIB else "max_expansion",
+    }  # fmt: skip
+
+
+def read_cells(process: Process) -> TypedTable:
+    """Read the parser's stream; equal labels become one object. Rows are numbered unless it has line numbers."""
+    import pyarrow as pa
+
+    stream = pa.ipc.open_stream(process.out)
+    fields = list(stream.schema)
+    numbered = pa.types.is_integer(fields[-1].type)
+    parts: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in fields]
+    labels: dict[str, str] = {}
+    shared = labels.setdefault
+    for batch in stream:
+        for column, found in zip(batch.columns, parts, strict=True):
+            if column.type == pa.int64():
+                found.append(column.to_numpy())
+                continue
+            texts = column.dictionary.to_pylist()
+            found.append(object_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
+    columns = [np.concatenate(found) for found in parts]
+    lines = columns.pop().astype(np.int64) if numbered else np.arange(1, len(columns[0]) + 1)
+    kinds = [(field.metadata or {}).get(b"kind", b"").decode() for field in fields]
+    texts = (typed_texts(kind, column) for kind, column in zip(kinds, columns, strict=False))
+    return TypedTable([field.name for field in fields[: len(columns)]], tuple(texts), lines)
+
+
+PARQUET = TableParser("Parquet", "parquet_child", PARQUET_MAGIC)
 EXCEL = TableParser("Excel", "excel_child", EXCEL_MAGIC, ("pyarrow", "numpy", "openpyxl", "et_xmlfile"))
 COUNT_NOTES = {  # what is left out, or taken otherwise: one, several
     "empty": ("1 empty row is left out", "{:,} empty rows are left out"),
@@ -38,36 +209,17 @@ MAX_QUERY_SHOWN = 40  # characters of a query shown
 MAKE_WHOLE = "Close the program that writes it; or copy it whole: sqlite3 FILE \".backup 'copy.db'\"."
 
 
-def read_typed_table(path: Path, kind: str, problems: Problems) -> TypedTable:
-    """Read the columns of a triple header, else all of them, by name."""
-    return _read(path, kind, ColumnRequest(TRIPLE_HEADERS, or_all=True), problems)
-
-
-def read_typed_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
-    """Read the columns of a header, else the first; of `links` also their relation. Lines are row numbers."""
-    cells = _read(path, kind, ColumnRequest(headers, links=links), problems)
-    if not len(cells.lines):
-        problems.add(path, None, "", "the file is empty", f"It needs rows of {len(cells.columns)} columns.")
-    return Table(path, cells.columns, cells.lines, notes=cells.notes)
-
-
-def _read(path: Path, kind: str, wanted: ColumnRequest, problems: Problems) -> TypedTable:
-    if kind != "Parquet":
-        problems.by_row.add(path)
-    return TYPED_FORMATS[kind](path, wanted)
-
-
 def read_parquet(path: Path, wanted: ColumnRequest) -> TypedTable:
     """Read columns of Parquet: labels, which are text or integers; values of any type where all columns are read.
 
     Only a column named as in `CONFIDENCE_NAMES` may hold floats.
     """
-    return run_parser(TableParser("Parquet", "parquet_child", PARQUET_MAGIC), path, path, wanted, read_cells)[0]
+    return run_parser(PARQUET, path, path, wanted, read_cells)[0]
 
 
-def run_parquet_parser(path: Path, script: str, headers: Headers, take: Callable[[Process], T]) -> T:
-    """Return what `take` makes of the stream of another script that parses Parquet."""
-    return run_parser(TableParser("Parquet", script, PARQUET_MAGIC), path, path, ColumnRequest(headers), take)[0]
+def read_parquet_vectors(path: Path, headers: Headers, take: Callable[[Process], T]) -> T:
+    """Return what `take` makes of the stream of ids, rows and vectors."""
+    return run_parser(PARQUET, path, path, ColumnRequest(headers), take, vectors=True)[0]
 
 
 def read_excel(path: Path, wanted: ColumnRequest) -> TypedTable:
@@ -111,20 +263,11 @@ def _uri(path: Path, about: NamedPart) -> str:
     """Return the address by which SQLite reads an immutable file; a log beside it would hold changes."""
     for ending in ("-wal", "-journal"):
         log = about.file.with_name(about.file.name + ending)
-        if log.is_file() and _has_content(log):
+        if not log.is_file():
+            continue
+        with open_regular(log) as file:
+            has_content = bool(file.read(1).strip(b"\0"))  # a finished one may be overwritten with zeros
+        if has_content:
             what = f"changes that are not in the file yet lie beside it, in {log.name}"
             raise UnreadableError(path, None, "", what, MAKE_WHOLE)
     return about.file.absolute().as_uri() + "?mode=ro&immutable=1"
-
-
-def _has_content(log: Path) -> bool:
-    """Return whether a log has a beginning; a finished one may be overwritten with zeros."""
-    with open_regular(log) as file:
-        return bool(file.read(1).strip(b"\0"))
-
-
-TYPED_FORMATS: dict[str, Callable[[Path, ColumnRequest], TypedTable]] = {
-    "Parquet": read_parquet,
-    "Excel": read_excel,
-    "SQLite": read_sqlite,
-}

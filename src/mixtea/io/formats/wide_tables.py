@@ -30,9 +30,16 @@ from mixtea.io.formats.headers import (
 from mixtea.io.formats.tables import read_named
 from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.head import Head
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError
-from mixtea.io.separators import first_rows, possible_separators
-from mixtea.io.table_layout import Layout, check_names, no_relation_error, possible_headers, split_line
+from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
+from mixtea.io.table_layout import (
+    Layout,
+    check_names,
+    first_rows,
+    no_relation_error,
+    possible_headers,
+    possible_separators,
+    split_line,
+)
 from mixtea.messages import is_whole
 
 OF_PANDAS = re.compile(r"__index_level_\d+__")  # a column of Parquet with the numbers of the rows

@@ -7,7 +7,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -18,7 +17,7 @@ from mixtea.errors import Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.links.resolve import LEFT_OUT, OBSOLETE, LinkEnds, entities_by_label, unique_labels_to_ids
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
 from mixtea.text.names import last_part
 
 MAX_LINKS_TRIED = 2000  # links that are tried
@@ -103,7 +102,7 @@ def _cause_on_side(ids: list[str], side: str, graph: Graph, prefixes: set[str]) 
     there = [str(id) for id in graph.ids if len(id) <= MAX_ID_LENGTH]
     for way in SPELLINGS:
         keys = {way.key(id): id for id in there}
-        if found := _explains(ids, partial(_by_key, way.key, keys)):
+        if found := _explains(ids, lambda id, key=way.key, keys=keys: keys.get(key(id))):  # type: ignore[misc]
             return Cause(f"{way.what}, {_compare(*found, side)}", way.todo)
     if _explains(ids, {str(name): str(name) for name in (*graph.relations, *graph.attributes.predicate.texts())}.get):
         what = f"ids such as {shorten(ids[0])} are relations of the {side} graph, and links are between entities"
@@ -148,10 +147,6 @@ def _other_namespace(ids: list[str], side: str, graph: Graph) -> Cause | None:
         return None
     what = f"ids such as {shorten(ids[0])}, while the {side} graph has such as {shorten(str(graph.ids[0]))}"
     return Cause(what, "Is it the file of another pair, or of another version of the graph?")
-
-
-def _by_key(key: Callable[[str], str], keys: dict[str, str], id: str) -> str | None:
-    return keys.get(key(id))
 
 
 def _explains(ids: list[str], meant: Callable[[str], str | None]) -> tuple[str, str] | None:

@@ -5,17 +5,23 @@ A rejected pair, which a file marks as not the same, must not be a link elsewher
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from mixtea.errors import MAX_VALUE_KEPT, Problems, shorten
+from mixtea.errors import MAX_VALUE_KEPT, ConfigError, DataError, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.link_tables import LinkTable, read_confidences
+from mixtea.io.formats.headers import LINK_HEADERS
+from mixtea.io.formats.link_tables import LinkTable, parse_confidences
 from mixtea.io.formats.registry import format_row
+from mixtea.io.formats.tsv import drop_empty_labels
+from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.links.diagnose import (
     confidence_warnings,
     count,
@@ -26,10 +32,11 @@ from mixtea.io.links.diagnose import (
 )
 from mixtea.io.links.resolve import UNKNOWN, resolve_ends
 from mixtea.io.memory.dispatch import Input
-from mixtea.io.safe.problems import collect_unreadable
+from mixtea.io.safe.limits import collect_unreadable, current_limits
 from mixtea.io.sniff import detect_format, format_warnings
 from mixtea.messages import visible
 
+CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]
 REJECTED = "rejected"  # in place of a split
 
 
@@ -58,9 +65,22 @@ def read_link_table(path: Path, problems: Problems) -> LinkTable:
     with collect_unreadable(problems):
         kind = detect_format(path)
         table = format_row(kind).read_links(path, kind, problems)
-        warnings, confidences = (*format_warnings(path, kind), *table.warnings), read_confidences(table, kind)
+        warnings, confidences = (*format_warnings(path, kind), *table.warnings), _confidences(table, kind)
         return replace(table, warnings=warnings, confidences=confidences)
     return _empty_table(path)
+
+
+def _confidences(table: LinkTable, kind: str) -> np.ndarray | None:
+    """Return the confidences [p], NaN where missing; None if the file has none. A table is read again for it."""
+    read_columns = format_row(kind).read_columns
+    if table.confidences is not None or read_columns is None:
+        return table.confidences
+    ignored = Problems(current_limits().max_problems)  # which were reported before
+    with collect_unreadable(ignored):
+        found = drop_empty_labels(read_columns(table.path, kind, CONFIDENCE_HEADERS, ignored, links=True), ignored, n=2)
+        by_line = dict(zip(found.lines.tolist(), found.columns[2].tolist(), strict=True))
+        return parse_confidences([by_line.get(line, "") for line in table.lines.tolist()])
+    return None
 
 
 def read_given_links(one: Input, problems: Problems) -> LinkTable:
@@ -189,3 +209,48 @@ def split_validation(links: np.ndarray, share: float, seed: int) -> tuple[np.nda
     order = np.random.default_rng(seed).permutation(len(links))
     n = min(round(share * len(links)), max(len(links) - 1, 0))
     return links[np.sort(order[n:])], links[np.sort(order[:n])]
+
+
+SHARES = {"train": 0.2, "valid": 0.1, "test": 0.7}  # as the benchmarks have it
+
+
+def assign_splits(source: np.ndarray, target: np.ndarray, shares: Mapping[str, float], seed: int = 1) -> np.ndarray:
+    """Return [p] the split of each link; links that share an entity stay together.
+
+    >>> assign_splits(np.array(list("aabcd")), np.array(list("ABCDE")), {"train": 0.4, "test": 0.6}).tolist()
+    ['train', 'train', 'test', 'test', 'test']
+    """
+    check_shares(shares)
+    if not len(source):
+        return np.empty(0, dtype=object)
+    group = _groups(source, target)
+    size = np.bincount(group)
+    order = np.random.default_rng(seed).permutation(len(size))
+    middle = np.empty(len(size))
+    middle[order] = np.cumsum(size[order]) - size[order] / 2
+    ends = np.cumsum(list(shares.values())) * len(source)
+    ends[-1] = math.inf
+    part = np.array(list(shares), dtype=object)[np.searchsorted(ends, middle, side="right")][group]
+    for name in (name for name, share in shares.items() if share and not (part == name).any()):
+        raise DataError(f"{len(source):,} links are too few for {name} links. Give it a share of 0, or add links.")
+    return part
+
+
+def check_shares(shares: Mapping[str, float]) -> None:
+    """Raise a ConfigError unless each share is from 0 to 1 and their sum is 1."""
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise ConfigError(f"{name} must be a share from 0 to 1, not {share:g}.")
+    if not math.isclose(sum(shares.values()), 1, abs_tol=1e-6):
+        total = " + ".join(f"{share:g}" for share in shares.values())
+        raise ConfigError(f"The shares {' '.join(shares)} must come to 1: {total} is {sum(shares.values()):g}.")
+
+
+def _groups(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return [p] group numbers, the same for links that are connected by entities."""
+    first, left = pd.factorize(source)
+    second, right = pd.factorize(target)
+    n = len(left) + len(right)
+    links = coo_array((np.ones(len(first), dtype=np.int8), (first, second + len(left))), shape=(n, n))
+    _, found = connected_components(links, directed=False)
+    return np.unique(found[first], return_inverse=True)[1]

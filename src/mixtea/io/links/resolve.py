@@ -19,7 +19,7 @@ from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR, LinkTable
 from mixtea.io.memory.frames import id_text
 from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolve_iri
-from mixtea.io.safe.problems import truncate_rows
+from mixtea.io.safe.limits import truncate_rows
 from mixtea.text.names import last_part
 
 if TYPE_CHECKING:
@@ -218,8 +218,12 @@ def _resolve(graph: Graph, table: LinkTable, column: int) -> np.ndarray:
     if table.full_ids is not None:
         rows = np.flatnonzero(found == UNKNOWN)
         found[rows] = _find_ids(graph, table.full_ids[column][rows])
-    for meaning in (_by_prefixes, _by_last_part):
-        if short := [i for i in np.flatnonzero(found == UNKNOWN) if _is_curie(written[i])]:
+    meanings: tuple[Callable[[Graph], Callable[[str], str]], ...] = (
+        lambda graph: lambda text: expand(text, graph.prefixes), _by_last_part
+    )  # fmt: skip
+    for meaning in meanings:
+        unknown = np.flatnonzero(found == UNKNOWN)
+        if short := [i for i in unknown if ":" in written[i][:MAX_PREFIX] and "://" not in written[i]]:
             meant = meaning(graph)
             found[short] = _find_ids(graph, np.array([meant(written[i]) for i in short], dtype=object))
     bases = sorted({file.base for file in graph.files if file.base})
@@ -259,15 +263,6 @@ def _find_ids(graph: Graph, ids: np.ndarray) -> np.ndarray:
             out = pd.Index(left_out, dtype=object).get_indexer(pd.Index(ids, dtype=object)) >= 0
             found[(found < 0) & out] = why
     return found
-
-
-def _is_curie(text: str) -> bool:
-    return ":" in text[:MAX_PREFIX] and "://" not in text
-
-
-def _by_prefixes(graph: Graph) -> Callable[[str], str]:
-    """Return a function that expands the prefixes of the graph's files."""
-    return lambda text: expand(text, graph.prefixes)
 
 
 def _by_last_part(graph: Graph) -> Callable[[str], str]:

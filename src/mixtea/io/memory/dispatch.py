@@ -16,7 +16,7 @@ from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.headers import LINK_HEADERS, normalise_header
 from mixtea.io.formats.link_tables import LinkTable, parse_confidences
-from mixtea.io.formats.table_process import CONFIDENCE_NAMES
+from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.memory.frames import ARROW, as_table, frame_of_arrow, read_table_object
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
@@ -49,11 +49,11 @@ class InMemory:
         if self.kind == GRAPH:
             raise DataError(f"{self.path}: read already. Give it alone, or what it was read from with the others.")
         if self.kind == RDFLIB:
-            from mixtea.io.memory.rdflib_graph import read_rdflib
+            from mixtea.io.memory.graphs import read_rdflib
 
             return read_rdflib(self.thing, self.path, problems)
         if self.kind == NETWORKX:
-            from mixtea.io.memory.networkx_graph import read_networkx
+            from mixtea.io.memory.graphs import read_networkx
 
             return read_networkx(self.thing, self.path, problems)
         return read_table_object(self.thing, self.path, problems)
@@ -62,7 +62,7 @@ class InMemory:
         """Read the object as links, by ids or labels."""
         problems.by_row.add(self.path)
         if self.kind == RDFLIB:
-            from mixtea.io.memory.rdflib_graph import read_rdflib_links
+            from mixtea.io.memory.graphs import read_rdflib_links
 
             return read_rdflib_links(self.thing, self.path, problems)
         if self.kind == GRAPH:
@@ -83,7 +83,10 @@ def parse_inputs(value: Any, name: str) -> list[Input]:
         return []
     if isinstance(value, Mapping) and name.endswith("links"):
         value = list(value.items())
-    if isinstance(value, Mapping) and value and all(map(_is_named_table, *zip(*value.items(), strict=True))):
+    if isinstance(value, Mapping) and value and all(
+        isinstance(name, str) and name and name.isprintable() and not isinstance(table, str)
+        for name, table in value.items()
+    ):  # fmt: skip
         return [one for called, thing in value.items() for one in parse_inputs(thing, called)]
     if (one := _single_input(value, name)) is not None:
         return [one]
@@ -93,10 +96,6 @@ def parse_inputs(value: Any, name: str) -> list[Input]:
         if one is None:
             raise DataError(f"{name}: {_type_name(item)} among several. Each is {ACCEPTED.partition(', or')[0]}.")
     return [one for _, one in found if one is not None]
-
-
-def _is_named_table(name: Any, table: Any) -> bool:
-    return isinstance(name, str) and bool(name) and name.isprintable() and not isinstance(table, str)
 
 
 def path_of(one: Input) -> Path:
@@ -125,13 +124,12 @@ def _single_input(value: Any, name: str) -> Input | None:
 
 def _with_confidences(rows: Any) -> Any:
     """Return rows of source, target and a number as a data frame with confidences; others as they are."""
-    if not all(isinstance(row, list | tuple) and len(row) == 3 and _is_measure(row[2]) for row in rows):
+    if not all(
+        isinstance(row, list | tuple) and len(row) == 3 and isinstance(row[2], int | float | np.number)
+        and not isinstance(row[2], bool) for row in rows
+    ):  # fmt: skip
         return rows
     return pd.DataFrame(rows, columns=["source", "target", "confidence"], dtype=object)
-
-
-def _is_measure(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _confidences(thing: Any, lines: np.ndarray) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from mixtea.io.formats.cell_values import MAX_EXACT_INTEGER, value_column
 from mixtea.io.formats.headers import TRIPLE_HEADERS, Headers, find_header, is_id_name, too_few_columns
 from mixtea.io.formats.tsv import Table, drop_empty_labels, object_array
 from mixtea.io.formats.wide_tables import columns_to_graph, is_entity_table
-from mixtea.io.safe.problems import HALF_A_CHARACTER, MEND, UnreadableError, truncate_rows
+from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError, truncate_rows
 from mixtea.messages import is_whole
 
 NO_ID = "Write an id there, or leave the row out"

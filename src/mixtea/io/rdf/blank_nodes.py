@@ -1,4 +1,7 @@
-"""Collapse blank nodes and text nodes into direct triples."""
+"""Collapse blank nodes and text nodes into direct triples.
+
+A statement whose object is a node without a name is an OWL expression, a list, or leads to a text.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,10 @@ import numpy as np
 
 from mixtea.graph.builder import GraphData, distinct_triples, without_unreferenced
 from mixtea.graph.entity_table import Attributes
-from mixtea.graph.prefixes import OWL
+from mixtea.graph.labels import NO_LABEL, label_rank
+from mixtea.graph.prefixes import BUILT_IN, OWL, expand, iris
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.rdf.owl import (
-    AND,
-    INVERSE,
-    LIST,
-    ON_PROPERTY,
-    SUBCLASS,
-    TEXTS,
-    collapsed_predicate,
-    collapsed_text_predicate,
-)
-from mixtea.io.safe.limits import current_limits
-from mixtea.io.safe.problems import limit_exceeded
+from mixtea.io.safe.limits import current_limits, limit_exceeded
 
 BLANK = "_:"
 AXIOM = tuple(OWL + word for word in ("annotatedSource", "annotatedProperty", "annotatedTarget"))
@@ -202,3 +195,56 @@ class _RowsByEntity:
     def places(self, entity: int) -> slice:
         """Return the slice of `rows` that belongs to the entity."""
         return slice(self.starts[entity], self.starts[entity + 1])
+
+
+MEMBER = BUILT_IN["rdf"] + "_"
+TYPE, SUBCLASS, EQUIVALENT = (expand(name, BUILT_IN) for name in ("rdf:type", "rdfs:subClassOf", "owl:equivalentClass"))
+ON_PROPERTY, INVERSE, AND, NOT = (OWL + word for word in ("onProperty", "inverseOf", "intersectionOf", "complementOf"))
+LIST = iris("rdf:first", "rdf:rest")
+FILLERS = iris("owl:someValuesFrom", "owl:allValuesFrom", "owl:hasValue", "owl:onClass", "owl:onDataRange")
+ONE_OF = iris("owl:unionOf", "owl:oneOf")
+NEGATING = iris(
+    "owl:disjointWith", "owl:complementOf", "rdfs:domain", "rdfs:range"
+)  # of others holds what stands there
+TEXTS = iris(  # lead to nodes that hold a text
+    "oboInOwl:hasExactSynonym", "oboInOwl:hasRelatedSynonym", "oboInOwl:hasBroadSynonym", "oboInOwl:hasNarrowSynonym",
+    "oboInOwl:hasSynonym", "oboInOwl:hasDefinition", "skosxl:prefLabel", "skosxl:altLabel", "skosxl:hiddenLabel",
+)  # fmt: skip
+TEXT = iris("rdf:value", "skosxl:literalForm")
+
+
+def collapsed_predicate(outer: str, inner: str, on: str | None = None) -> str | None:
+    """Return the predicate of (A, ?, C) for A `outer` [`inner` C], where the node may restrict the property `on`.
+
+    None where A and C are unrelated.
+
+    >>> collapsed_predicate("rdfs:subClassOf", OWL + "someValuesFrom", "part_of")
+    'part_of'
+    >>> collapsed_predicate("city", MEMBER + "1")
+    'city'
+    """
+    if inner in LIST or inner.startswith(MEMBER):
+        return outer
+    if on is not None:
+        return on if inner in FILLERS and outer not in NEGATING else None
+    of_class = outer in (SUBCLASS, EQUIVALENT)
+    if inner == AND:
+        return SUBCLASS if of_class else outer
+    if inner in ONE_OF:
+        return inner if of_class else outer
+    if inner == NOT:
+        return inner if of_class else None
+    if inner == TYPE or (inner.startswith(OWL) and inner != INVERSE):
+        return None
+    return inner
+
+
+def collapsed_text_predicate(outer: str, inner: str, on: str | None = None) -> str | None:
+    """Return the predicate where C is a text: the name of a node is a value of A under A's predicate.
+
+    >>> collapsed_text_predicate("oboInOwl:hasExactSynonym", "rdfs:label")
+    'oboInOwl:hasExactSynonym'
+    >>> collapsed_text_predicate("address", "street")
+    'street'
+    """
+    return outer if inner in TEXT or label_rank(inner) != NO_LABEL else collapsed_predicate(outer, inner, on)

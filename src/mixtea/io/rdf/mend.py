@@ -17,9 +17,8 @@ from urllib.parse import urljoin
 from mixtea.errors import shorten
 from mixtea.graph.prefixes import BUILT_IN
 from mixtea.io.head import head_of
-from mixtea.io.rdf.sources import xml_prefixes
+from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.lines import Lines
-from mixtea.io.safe.problems import UnreadableError
 from mixtea.messages import visible
 
 if TYPE_CHECKING:
@@ -36,6 +35,8 @@ ABBREVIATED = re.compile(rb"(\s*+(?:<[^<>]*+>|_:[^\s<>]++)\s*+)a(?=[\s<_])")
 RDF_TYPE = f"<{BUILT_IN['rdf']}type>".encode()
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:")
 TURTLE_PREFIX = re.compile(rb"@?prefix\s++(base|):\s*+<([^<>\s]++)>", re.IGNORECASE)
+XML_PREFIX = re.compile(rb"""\sxmlns(?::([\w.-]+))?\s*=\s*["'](?:&([\w.-]+);)?([^"'&<]*)["']""")
+XML_ENTITY = re.compile(rb"""<!ENTITY\s+([\w.-]+)\s+["']([^"'&<]{1,2000})["']""")
 XML_ONTOLOGY = re.compile(rb"""<owl:Ontology\s++rdf:about\s*+=\s*+["']([^"'&<]++)["']""")
 TURTLE_ONTOLOGY = re.compile(rb"<([^<>\s]++)>\s++(?:a|rdf:type)\s++owl:Ontology\b")
 LEFT_OUT, TYPE, RELATIVE, TAG, INVALID, REPEATED = "left out", "a", "relative", "tag", "invalid", "repeated"
@@ -213,3 +214,14 @@ def find_base(first: bytes, kind: str) -> str:
     named = [found.get("base"), found.get(""), ontology and ontology[1].decode("utf-8", "replace")]
     own = (name for name in named if name and SCHEME.match(name) and name not in BUILT_IN.values())
     return next(own, NO_BASE)
+
+
+def xml_prefixes(start: bytes) -> dict[str, str]:
+    """Return the prefixes that the beginning of the file declares; the parser does not report them."""
+    entities = dict(XML_ENTITY.findall(start))
+    found = {
+        prefix.decode(): (entities.get(entity, b"") + rest).decode("utf-8", "replace")
+        for prefix, entity, rest in XML_PREFIX.findall(start)
+        if prefix != b"xml" and (not entity or entity in entities)
+    }
+    return {prefix: name for prefix, name in found.items() if name}

@@ -10,18 +10,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
-from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending
-from mixtea.io.rdf.sources import Blocks, ProcessLines, RecordedStart, by_line, numbered, xml_prefixes
-from mixtea.io.safe.limits import MIB, current_limits
+from mixtea.io.rdf.columns import MIN_BLOCK_BYTES, StatementColumns
+from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending, xml_prefixes
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.lines import Lines
 from mixtea.io.safe.open import open_input
-from mixtea.io.safe.problems import UnreadableError
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.safe.sandboxed.xml_ids import reveal
+from mixtea.io.safe.sandboxed.xml_scan import reveal
 from mixtea.messages import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
+
+
+from mixtea.io.safe.limits import limit_exceeded
+from mixtea.io.safe.lines import TOO_DEEP
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
@@ -38,6 +41,7 @@ NEEDS_A_BASE = (
 REMOTE = re.compile(rb'"@context"\s*+:\s*+\[?\s*+"([^"\\]{1,300})"')
 PUT_INTO_THE_FILE = "Write what is found there into the file in its place, or convert the file to .nt or .ttl."
 FOR_SCHEMA_ORG = 'Write {"@vocab": "https://schema.org/"} in its place, or convert the file to .nt or .ttl.'
+RELATIVE_IRI = f"<{NO_BASE}".encode()
 SANDBOXED = {"Turtle": "TURTLE", "TriG": "TRIG", "RDF/XML": "RDF_XML", "JSON-LD": "JSON_LD"}
 IN_PROCESS = {"N-Triples": "N_TRIPLES", "N-Quads": "N_QUADS"}
 
@@ -64,6 +68,13 @@ class Statements:
         self.path, self.kind, self.base, self.by_line, self.mending = path, kind, base, by_line, mending
         self.prefixes: dict[str, str] = {}
         self.line = 0
+        self.collected: StatementColumns | None = None
+
+    def columns(self) -> StatementColumns:
+        """Read all statements into columns, without an object for each."""
+        self.collected = StatementColumns()
+        deque(self, maxlen=0)
+        return self.collected
 
     def __iter__(self) -> Iterator[Quad]:
         with open_input(self.path) as file:
@@ -73,7 +84,7 @@ class Statements:
 
     def _here(self, file: IO[bytes]) -> Iterator[Quad]:
         lines = Lines(self.path, file.read, rdf=True)
-        blocks = lines.whole()
+        blocks = lines.whole(self._least)
         if self.mending:
             self.mending.whole = lines
         try:
@@ -89,13 +100,12 @@ class Statements:
         mend = self.mending is not None
         with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
             made = ProcessLines(self.path, process, numbered=self.by_line)
-            blocks = numbered(made.whole()) if self.by_line else made.whole()
+            blocks = numbered(made.whole()) if self.by_line else made.whole(self._least)
             if mend and self.kind == "RDF/XML":
                 blocks = ((line, reveal(block)) for line, block in blocks)
-            cut = None
+            cut = None  # without mending, terms are checked already
             try:
-                quads = self._quads(blocks, "N_QUADS", lenient=not mend)  # without mending, terms are checked already
-                yield from self._absolute(quads) if base == NO_BASE else quads
+                yield from self._quads(blocks, "N_QUADS", lenient=not mend)
             except SyntaxError as error:
                 cut = error.msg
             except UnreadableError:
@@ -114,16 +124,31 @@ class Statements:
                 self.mending.add(what, line, value, n)
         self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
 
+    @property
+    def _least(self) -> int:
+        """Return how many bytes a block has at least: lines that go into columns are cut together."""
+        return MIN_BLOCK_BYTES if self.collected else 1
+
     def _quads(self, blocks: Blocks, format_name: str, **options: Any) -> Iterator[Quad]:
+        """Yield the statements of the blocks, or collect them in columns; those of a process are canonical already."""
         import pyoxigraph as ox
 
         options |= {"format": getattr(ox.RdfFormat, format_name), "rename_blank_nodes": False}
         read: Callable[..., Iterator[Quad]] = ox.parse
         counted = self.by_line or self.kind in IN_PROCESS
+        is_canonical = self.kind in SANDBOXED and not self.mending
         for self.line, block in blocks:
             if self.mending:
                 read = partial(self.mending.quads, self.line, counted=counted)
-            yield from read(block, **options)
+            has_no_base = self.kind == "JSON-LD" and RELATIVE_IRI in block
+            if self.collected and is_canonical and not has_no_base:
+                self.collected.add(block)
+                continue
+            quads = self._absolute(read(block, **options)) if has_no_base else read(block, **options)
+            if self.collected:
+                self.collected.add(ox.serialize(quads, format=ox.RdfFormat.N_QUADS) or b"")
+            else:
+                yield from quads
 
     def _absolute(self, quads: Iterator[Quad]) -> Iterator[Quad]:
         for quad in quads:
@@ -219,3 +244,66 @@ def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Me
     """Return the line of the first wanted statement."""
     statements = Statements(path, kind, by_line=True, mending=mending)
     return next((statements.line for quad in statements if wanted(quad)), None)
+
+
+START_BYTES = 64 * 1024
+
+
+Blocks = Iterator[tuple[int, bytes]]
+
+
+def by_line(blocks: Blocks) -> Blocks:
+    """Yield (number, line) of each line."""
+    for first, block in blocks:
+        yield from enumerate(block.split(b"\n"), first)
+
+
+def numbered(blocks: Blocks) -> Blocks:
+    """Yield (number, statement) of lines that begin with their line number in the original file."""
+    for _, line in by_line(blocks):
+        if line:
+            number, _, statement = line.partition(b"\t")
+            yield int(number), statement
+
+
+class RecordedStart:
+    """A file that records the beginning of what is read from it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.first = file, b""
+
+    def read(self, size: int) -> bytes:
+        block = self.file.read(size)
+        if len(self.first) < START_BYTES:
+            self.first = (self.first + block)[:START_BYTES]
+        return block
+
+
+class ProcessLines(Lines):
+    """The statements that a process makes of a file, limited in proportion to it.
+
+    With `numbered` each begins with the number of its line in the file.
+    """
+
+    def __init__(self, path: Path, process: Process, *, numbered: bool = False) -> None:
+        super().__init__(path, process.out.read1, "statement", rdf=True)
+        self.process, self.n_bytes, self.numbered, self.too_deep = process, 0, numbered, False
+
+    def whole(self, least: int = 1) -> Blocks:
+        """Yield whole statements; one without an end comes from a process that was stopped."""
+        cut = ((first, block[: block.rfind(b"\n") + 1]) for first, block in super().whole(least))
+        return ((first, block) for first, block in cut if block)
+
+    def block(self) -> bytes:
+        block = super().block()
+        self.n_bytes += len(block)
+        if self.n_bytes > self.limits.bytes_for(self.process.n_fed):
+            what = f"{self.process.n_fed:,} bytes become {self.n_bytes:,} and more by their prefixes or entities"
+            raise limit_exceeded(self.path, None, what, "max_expansion")
+        return block
+
+    def _too_deep(self, number: int) -> UnreadableError:
+        self.too_deep = True
+        if not self.numbered:
+            return super()._too_deep(number)
+        return limit_exceeded(self.path, int(self.nesting.start.partition(b"\t")[0]), TOO_DEEP, "max_nesting")

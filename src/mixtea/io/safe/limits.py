@@ -1,7 +1,8 @@
 """Limit what an input file may ask for; a file beyond a limit is refused with a message that names the limit.
 
 The values are far above what honest files need and far below what does harm: they are for files that are broken, or
-made to break their reader. They hold for whatever is read inside `use_limits`.
+made to break their reader. They hold for whatever is read inside `use_limits`. Errors of files, and how many of them
+are kept, belong to the same.
 """
 
 from __future__ import annotations
@@ -11,10 +12,15 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mixtea.errors import DataError, Problem, Problems
 from mixtea.fields import Fields, assignments, setting
+from mixtea.messages import visible
 
 MIB = 1 << 20
 FREE_BYTES = 16 * MIB  # what any file may unpack to, however small it is
@@ -125,3 +131,36 @@ _LIMITS = Fields(Limits, "limit", "name=value, as --limit needs it")
 FIELDS = _LIMITS.by_name
 _applied: ContextVar[Limits | None] = ContextVar("limits", default=None)
 DEFAULT = Limits()
+
+
+HALF_A_CHARACTER, MEND = "half a character in", "No file can hold it: mend the text."
+
+
+class UnreadableError(DataError):
+    """A file that cannot be read, or not any further."""
+
+    def __init__(self, path: Path, line: int | None, value: str, what: str, todo: str) -> None:
+        self.problem = Problem(path, line, value, what, todo)
+        super().__init__(f"{visible(path)}: {str(self.problem).strip()}")
+
+
+def limit_exceeded(path: Path, line: int | None, what: str, limit: str) -> UnreadableError:
+    """Make the error of a file that exceeds a limit, which it names."""
+    return UnreadableError(path, line, "", f"{what}: beyond the limit {limit}", advice(limit))
+
+
+@contextmanager
+def collect_unreadable(problems: Problems) -> Iterator[None]:
+    """Add a file that turns out unreadable in the block to the problems."""
+    try:
+        yield
+    except UnreadableError as error:
+        by_row = error.problem.file in problems.by_row
+        problems.found.append(replace(error.problem, counted="row") if by_row else error.problem)
+
+
+def truncate_rows(problems: Problems, path: Path, rows: np.ndarray) -> np.ndarray:
+    """Return the rows to report individually; the rest is only counted."""
+    kept = rows[: max(problems.limit - problems.kept[path], 0)]
+    problems.skipped[path] += len(rows) - len(kept)
+    return kept

@@ -1,28 +1,167 @@
-"""Open input files: regular ones, plain, gzip or zstd, that do not unpack to too much."""
+"""Open input files: regular ones, plain, gzip or zstd, that do not unpack to too much.
+
+What is packed is unpacked as a stream, never more at a time than asked for, and a file that is cut is noticed.
+"""
 
 from __future__ import annotations
 
 import io
 import os
 import stat
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from mixtea.io.safe.decompress import (
-    DamagedError,
-    Frame,
-    GzipFrame,
-    NotPackedError,
-    TrailingBytesError,
-    Unpacked,
-    WindowTooLargeError,
-    zstd_frames,
-)
-from mixtea.io.safe.limits import FREE_BYTES, MIB, current_limits
-from mixtea.io.safe.problems import UnreadableError, limit_exceeded
+from mixtea.io.safe.limits import FREE_BYTES, MIB, UnreadableError, current_limits, limit_exceeded
+
+PACKED_BYTES = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
+UNPACKED_BYTES = 1 << 20
+MAX_IDLE_BYTES = 1 << 23
+ZSTD_PACKED_BYTES = (
+    1 << 10
+)  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
+
+
+class DamagedError(Exception):
+    """Bytes that cannot be unpacked."""
+
+
+class NotPackedError(DamagedError):
+    """Bytes that are not compressed."""
+
+
+class TrailingBytesError(DamagedError):
+    """Bytes that are not compressed, after others that are."""
+
+
+class WindowTooLargeError(DamagedError):
+    """Bytes that need much memory to be unpacked."""
+
+
+class Frame(Protocol):
+    """One compressed unit of a file; several may follow each other."""
+
+    ended: bool
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        """(some unpacked bytes, what is left of the packed ones)."""
+        ...
+
+
+class GzipFrame:
+    """A member of a gzip file."""
+
+    def __init__(self) -> None:
+        self.unpacker, self.ended = zlib.decompressobj(31), False
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        try:
+            found = self.unpacker.decompress(packed, UNPACKED_BYTES)
+        except zlib.error as error:
+            message = str(error).rpartition(": ")[2]
+            raise (NotPackedError if message == "incorrect header check" else DamagedError)(message) from None
+        self.ended = self.unpacker.eof
+        return found, memoryview(self.unpacker.unused_data or self.unpacker.unconsumed_tail)
+
+
+class Unpacked(io.RawIOBase):
+    """The unpacked bytes of a file; EOFError where the last frame is cut.
+
+    Zeros between frames are padding. Packed bytes that unpack to nothing for long are refused: reading them would take
+    long, and sparse files may be far larger than their disk.
+    """
+
+    def __init__(self, file: IO[bytes], new_frame: Callable[[], Frame]) -> None:
+        self.file, self.new_frame = file, new_frame
+        self.frame: Frame | None = None
+        self.n_frames, self.idle = 0, 0
+        self.packed, self.unpacked = memoryview(b""), memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.unpacked and self._more():
+            pass
+        n = min(len(buffer), len(self.unpacked))
+        buffer[:n], self.unpacked = self.unpacked[:n], self.unpacked[n:]
+        return n
+
+    def _more(self) -> bool:
+        """Unpack what comes next; False at the end of the file."""
+        before = len(self.packed)
+        if not before:
+            self.packed = memoryview(self.file.read(PACKED_BYTES))
+            before = len(self.packed)
+            self.idle += before
+        if self.frame is None:
+            self._next_frame()
+            if self.frame is None:
+                return bool(before) and self._not_idle()
+        try:
+            found, self.packed = self.frame.unpack(self.packed)
+        except NotPackedError as error:
+            raise TrailingBytesError(str(error)) if self.n_frames > 1 else error from None
+        if not (before or found or self.frame.ended):
+            raise EOFError
+        self.unpacked = memoryview(found)
+        if self.frame.ended:
+            self.frame = None
+        return self._not_idle()
+
+    def _next_frame(self) -> None:
+        if self.n_frames:
+            self.packed = memoryview(bytes(self.packed).lstrip(b"\0"))
+        if self.packed:
+            self.frame, self.n_frames = self.new_frame(), self.n_frames + 1
+
+    def _not_idle(self) -> bool:
+        self.idle = 0 if self.unpacked else self.idle
+        if self.idle > MAX_IDLE_BYTES:
+            raise DamagedError(f"{MAX_IDLE_BYTES >> 20} MiB of it hold nothing")
+        return True
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
+
+
+ZSTD_ERRORS = {
+    "Unknown frame descriptor": NotPackedError,
+    "Frame requires too much memory for decoding": WindowTooLargeError,
+}
+
+
+def zstd_frames() -> Callable[[], ZstdFrame]:
+    """Return a function that makes the frames of a file, which share one unpacker for speed."""
+    from zstandard import ZstdDecompressor
+
+    unpacker = ZstdDecompressor()
+    return lambda: ZstdFrame(unpacker)
+
+
+class ZstdFrame:
+    """A frame of a zstd file; zstandard alone would take a truncated frame for the end of the file."""
+
+    def __init__(self, unpacker: Any) -> None:
+        self.unpacker, self.ended = unpacker.decompressobj(), False
+
+    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        from zstandard import ZstdError
+
+        piece = packed[:ZSTD_PACKED_BYTES]
+        try:
+            found = self.unpacker.decompress(piece)
+        except ZstdError as error:
+            message = str(error).rpartition("error: ")[2]
+            raise ZSTD_ERRORS.get(message, DamagedError)(message) from None
+        self.ended = self.unpacker.eof
+        return found, packed[len(piece) - len(self.unpacker.unused_data) :]
+
 
 BLOCK = 1 << 18
 OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0)
@@ -36,6 +175,7 @@ UTF_16 = {
     b"\xfe\xff": ("UTF-16 text, which is not UTF-8", "Save the file as UTF-8."),
 }
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_kept: ContextVar[dict[Path, tuple[BufferedReader, Any]] | None] = ContextVar("mixtea_kept_open", default=None)
 COPY_AGAIN = "Copy or download the file again."
 
 
@@ -45,11 +185,64 @@ def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
 
     So is UTF-16, unless `utf_16`.
     """
+    with _explained(path):
+        kept = _take_kept(path)
+        with kept or _opened(path) as file:
+            _check_start(path, file, utf_16, has_mark=kept is None)
+            yield file
+
+
+def first_bytes(path: Path, n: int) -> bytes:
+    """Return the beginning of a file, as `open_input` gives it; inside `keep_open` the file stays open."""
+    with _explained(path), ExitStack() as stack:
+        file = stack.enter_context(_opened(path))
+        _check_start(path, file, utf_16=True)
+        data = file.peek(n)[:n]
+        if (kept := _kept.get()) is not None:
+            stack.pop_all()
+            before, _ = kept.pop(path, (file, None))
+            if before is not file:
+                before.close()
+            kept[path] = file, _status(path)
+        return data
+
+
+@contextmanager
+def keep_open() -> Iterator[None]:
+    """Hand files whose beginning was read inside the block to those who open them next: each is opened once."""
+    token = _kept.set({}) if _kept.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            for file, _ in (_kept.get() or {}).values():
+                file.close()
+            _kept.reset(token)
+
+
+def _take_kept(path: Path) -> BufferedReader | None:
+    """Return the file that was kept open, if the path still leads to it as it was."""
+    file, then = (_kept.get() or {}).pop(path, (None, None))
+    if file and then != _status(path):
+        file.close()
+        return None
+    return file
+
+
+def _status(path: Path) -> tuple[int, int, int] | None:
+    """Return what changes with a file; None of one that is gone, which opening it reports."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
     kind = COMPRESSED.get(path.suffix.lower(), "")
     try:
-        with open_regular(path) as raw, LimitedReader(path, raw, kind).buffered() as file:
-            _check_start(path, file, utf_16)
-            yield file
+        yield
     except EOFError:
         raise UnreadableError(path, None, "", f"the {kind} data ends in the middle", COPY_AGAIN) from None
     except NotPackedError:
@@ -66,12 +259,17 @@ def open_input(path: Path, *, utf_16: bool = False) -> Iterator[BufferedReader]:
         raise open_error(path, error) from None
 
 
-def _check_start(path: Path, file: BufferedReader, utf_16: bool) -> None:
+def _opened(path: Path) -> BufferedReader:
+    reader = LimitedReader(path, open_regular(path), COMPRESSED.get(path.suffix.lower(), ""))
+    return BufferedReader(reader, FREE_BYTES + 1 if reader.packed else BLOCK)
+
+
+def _check_start(path: Path, file: BufferedReader, utf_16: bool, *, has_mark: bool = True) -> None:
     start = file.peek(4)
     for first, (what, todo) in (FIRST_BYTES if utf_16 else FIRST_BYTES | UTF_16).items():
         if start.startswith(first):
             raise UnreadableError(path, None, "", what, todo)
-    if start.startswith(BYTE_ORDER_MARK):
+    if has_mark and start.startswith(BYTE_ORDER_MARK):
         file.read(len(BYTE_ORDER_MARK))
 
 
@@ -122,15 +320,16 @@ class LimitedReader(io.RawIOBase):
         self.packed = kind in frames
         self.inner: Any = Unpacked(raw, frames[kind]()) if self.packed else raw
 
-    def buffered(self) -> io.BufferedReader:
-        return io.BufferedReader(self, FREE_BYTES + 1 if self.packed else BLOCK)
-
     def readable(self) -> bool:
         return True
 
     def fileno(self) -> int:
         """Return the descriptor of the file on disk, packed or not."""
         return self.raw.fileno()
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer, if the file goes on for so long."""

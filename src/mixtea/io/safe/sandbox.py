@@ -15,9 +15,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from mixtea.io.safe.limits import current_limits
+from mixtea.io.safe.limits import UnreadableError, current_limits, limit_exceeded
 from mixtea.io.safe.open import BLOCK
-from mixtea.io.safe.problems import UnreadableError, limit_exceeded
 from mixtea.io.safe.sandboxed.restrict import FILE_ERROR
 
 BOOTSTRAP = (  # our folder is looked at first, and for our own modules only: it has names that others may have too

@@ -14,8 +14,8 @@ import numpy as np
 from mixtea.callbacks import active_callbacks
 from mixtea.errors import DataError, MissingExtraError, is_full_memory
 from mixtea.graph.graph import Graph
-from mixtea.io.safe.model_folder import check_model_folder
-from mixtea.io.safe.problems import UnreadableError
+from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.vectors.model_folder import check_model_folder
 from mixtea.messages import visible
 from mixtea.text.entity_texts import entity_texts
 
@@ -84,7 +84,7 @@ def _block(model: Any, texts: list[str]) -> np.ndarray:
 def _library() -> Iterator[Any]:
     """Import sentence-transformers; inside the block it is offline and shows no bars."""
     try:
-        library, hub, bars = (_module(name) for name in LIBRARIES)
+        library, hub, bars = map(_module, LIBRARIES)
     except ImportError:
         raise MissingExtraError("A text model needs sentence-transformers: pip install 'mixtea[text]'.") from None
     offline, shown = hub.HF_HUB_OFFLINE, bars.is_progress_bar_enabled()

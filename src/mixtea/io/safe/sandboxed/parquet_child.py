@@ -1,4 +1,4 @@
-"""Parse a Parquet file from standard input, and write columns as Arrow's stream."""
+"""Parse a Parquet file from standard input, and write columns of labels or of vectors as Arrow's stream."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from .table_child import MAX_SHOWN, choose_columns, run_task
 
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
+VECTORS_AT_ONCE = 1 << 10  # of some thousand numbers each
+MAX_COLUMNS_SHOWN = 5  # names of columns
+VECTOR_NAMES = ("vector", "embedding", "vectors", "embeddings")
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
 
 
-def write_labels(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Write the requested columns as labels."""
-    return work(wanted, write)
-
-
-def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
-    """Check the file before any of its contents are used, then write it."""
+def write_columns(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Check the file before any of its contents are used, then write the requested columns: labels, or vectors."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet as pq
@@ -40,6 +38,7 @@ def work(wanted: dict[str, Any], write: Any) -> dict[str, Any]:
         file = pq.ParquetFile(pa.py_buffer(data))
         places = check_size(file.metadata, file.schema_arrow, len(data), wanted)
         names = [file.schema_arrow.names[place] for place in places]
+        write = write_vectors if wanted.get("vectors") else write_labels
         write(file, names, file.metadata.num_rows, sink, wanted, go_on)
     except damage as error:
         if isinstance(error, BrokenPipeError | MemoryError):
@@ -95,7 +94,7 @@ def check_type(name: str, kind: Any, numbers: Sequence[str], *, values: bool = F
         raise WrongError("type", name=name[:MAX_SHOWN], type=str(kind)[:MAX_SHOWN])
 
 
-def write(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
+def write_labels(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
     import pyarrow as pa
 
     kind = pa.dictionary(pa.int32(), pa.large_string())
@@ -143,5 +142,68 @@ def compact(column: Any, longest: int) -> Any:
     return pa.DictionaryArray.from_arrays(places.indices.cast(pa.int32()), texts)
 
 
+def write_vectors(file: Any, names: list[str], n: int, sink: Any, wanted: dict[str, Any], go_on: Any) -> None:
+    """Write id, row number (from 1) and vector of each row that has one: a list, or one column per number."""
+    import pyarrow as pa
+
+    columns, is_list = vector_columns(file.schema_arrow, names[0])
+    numbers = [pa.list_(pa.float32())] if is_list else [pa.float32()] * len(columns)
+    kinds = [pa.dictionary(pa.int32(), pa.large_string()), pa.int64(), *numbers]
+    schema, seen, size, dim = pa.schema([(str(i), kind) for i, kind in enumerate(kinds)]), 0, 0, 0
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for batch in file.iter_batches(VECTORS_AT_ONCE, columns=[names[0], *columns], use_threads=False):
+            rows, seen = pa.array(range(seen + 1, seen + batch.num_rows + 1), pa.int64()), seen + batch.num_rows
+            if seen > n:
+                raise WrongError("more rows than its footer states")
+            parts = [batch.column(names[0]), rows, *(batch.column(name) for name in columns)]
+            if is_list:
+                parts = [part.filter(parts[2].is_valid()) for part in parts]
+                dim = vector_length(parts[2], parts[1], dim, wanted["max_columns"])
+            held = [part.cast(kind, safe=False) for part, kind in zip(parts[2:], numbers, strict=True)]
+            go_on(now := sum(part.nbytes for part in held))
+            size += now
+            if size > wanted["max_bytes"]:
+                raise WrongError(f"vectors of {size:,} bytes and more", limit=wanted["bytes_limit"])
+            stream.write_batch(
+                pa.record_batch([compact(parts[0], wanted["max_token"]), parts[1], *held], schema=schema)
+            )
+
+
+def vector_columns(schema: Any, id_name: str) -> tuple[list[str], bool]:
+    """Return the column of lists of numbers, by name or the only one, and True; else all float columns and False."""
+    import pyarrow.types as types
+
+    lists, floats = [], []
+    for field in schema:
+        kind = field.type
+        if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+            if types.is_floating(kind.value_type) or types.is_integer(kind.value_type):
+                lists.append(field.name)
+        elif types.is_floating(kind) and field.name != id_name:
+            floats.append(field.name)
+    named = [name for name in lists if name.strip().lower() in VECTOR_NAMES] or lists
+    if len(named) > 1 or not (named or floats):
+        which = ", ".join(name[:MAX_SHOWN] for name in named[:MAX_COLUMNS_SHOWN])
+        todo = (
+            "It needs ids, and one column of lists named vector, or a column of numbers with a point for each number."
+        )
+        raise WrongError(f"several columns of lists ({which})" if which else "no column of vectors", todo=todo)
+    return named or floats, bool(named)
+
+
+def vector_length(lists: Any, rows: Any, dim: int, longest: int) -> int:
+    """Return the length of the vectors, `dim` if that is known; an error names the row that differs."""
+    lists.validate(full=True)
+    lengths = lists.value_lengths().to_pylist()
+    dim = dim or next(iter(lengths), 0)
+    if dim > longest:
+        raise WrongError(f"vectors of {dim:,} numbers", limit="max_columns")
+    for place, here in enumerate(lengths):
+        if here != dim or not here:
+            what = f"a vector of {here:,} numbers, while the first has {dim:,}"
+            raise WrongError(what, line=rows[place].as_py(), todo="All vectors need the same length, 1 or more.")
+    return int(dim)
+
+
 def main() -> None:
-    run_task(write_labels)
+    run_task(write_columns)

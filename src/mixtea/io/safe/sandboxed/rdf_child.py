@@ -6,8 +6,7 @@ import io
 import sys
 
 from .restrict import WrongError, exit_now, restrict, run
-from .xml_ids import IdHider
-from .xml_scan import XmlScan
+from .xml_scan import IdHider, XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
 if TYPE_CHECKING:
