@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 
 from mixtea.errors import RunError, WriteError
 from mixtea.runs import atomic
-from mixtea.runs.atomic import atomic_file, atomic_folder, check_free, clear_leftovers, lock_folder
+from mixtea.runs.atomic import atomic_file, atomic_folder, atomic_text, check_free, clear_leftovers, lock_folder
 
 ANY = re.compile(".*")
 
@@ -251,3 +251,12 @@ def test_a_folder_below_a_file_is_a_clear_error(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(RunError, match="cannot be written"):
         check_free(tmp_path / "file" / "run", overwrite=False)
+
+
+def test_a_text_takes_the_place_of_a_link(tmp_path):
+    """In a folder of the program's own, where a link is nobody's wish."""
+    (tmp_path / "elsewhere").write_text("before")
+    (tmp_path / "text").symlink_to(tmp_path / "elsewhere")
+    atomic_text(tmp_path / "text", "a\nb\n")
+    assert (tmp_path / "text").read_bytes() == b"a\nb\n" and not (tmp_path / "text").is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "before"

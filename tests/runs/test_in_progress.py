@@ -258,3 +258,9 @@ def test_of_several_processes_only_the_first_writes(start, tmp_path, monkeypatch
     assert sorted(path.name for path in work.folder.iterdir()) == before
     monkeypatch.setenv("RANK", "0")
     assert resume_training(work, None, {}, False) is None and list(work.folder.iterdir()) == []
+
+
+def test_damaged_inputs_are_no_end(work):
+    work.path.write_bytes(b"x")
+    with pytest.raises(RunError, match=r"start\.safetensors: damaged .* Or begin anew: with --overwrite"):
+        resume_training(work, None, {}, False)

@@ -60,13 +60,13 @@ class StopSignals:
         self._before = {}
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if not self.asked:
+            self.asked = number
+            self.on_first()
+        else:
             self.on_second()
             self.__exit__(None, None, None)
             signal.raise_signal(number)
-            return
-        self.asked = number
-        self.on_first()
 
 
 logger = logging.getLogger(__name__)

@@ -131,21 +131,20 @@ class Trainer:
         `resume.restore_training` goes on. The training does not depend on what callbacks do with the vectors.
         """
         trained = Trained(self.student, self.trace, self.entities, history=self.history)
-        self.began = time.perf_counter()
+        self.began, callbacks = time.perf_counter(), active_callbacks()
         try:
             if self.forms_belief and not self.history and self.council.opinions is None:
                 self.council.prepare()
                 if self.council.opinions is not None:
                     found = self.answer() | {"seconds": self.seconds()}  # in every process, for they talk about it
-                    for callback in active_callbacks():
+                    for callback in callbacks:
                         callback.on_answer(found)
                 if keep is not None:
                     keep(0, partial(training_state, self))
             while len(self.history) < self.config.max_epochs and not self.stopping.ended:
                 record = self.epoch(len(self.history) + 1)
-                for callback in active_callbacks():
+                for callback in callbacks:
                     callback.on_epoch(record)
-                for callback in active_callbacks():
                     callback.on_vectors(record["epoch"], self.encoded)
                 if keep is not None:
                     keep(record["epoch"], partial(training_state, self))
