@@ -18,11 +18,11 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs, pairs_of_keys, rank_within
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, rank_within
 from mixtea.decide.assignment import MIN_LOG, assign
 
 
-def problem(n: int, own: float, seed: int = 0) -> tuple[Pairs, Tensor]:
+def problem(n: int, own: float, seed: int = 0) -> tuple[ScoredPairs, Tensor]:
     """Candidates and logarithms of belief; `own` is how much more, on average, a row thinks of its own column."""
     draw = np.random.default_rng(seed)
     columns = draw.integers(0, n, (n, 20))
@@ -37,7 +37,7 @@ def problem(n: int, own: float, seed: int = 0) -> tuple[Pairs, Tensor]:
     return pairs.where(kept), logs[kept]
 
 
-def exact(pairs: Pairs, logs: Tensor) -> Tensor:
+def exact(pairs: ScoredPairs, logs: Tensor) -> Tensor:
     """bool a pair, by SciPy: each row has a place of its own besides, one below the least logarithm."""
     n, m = pairs.shape
     costs = np.concatenate([1.0 - logs.numpy(), np.full(n, 2.0 - float(logs.min()))])
@@ -47,12 +47,12 @@ def exact(pairs: Pairs, logs: Tensor) -> Tensor:
     return torch.from_numpy(found).long()[pairs.source] == pairs.target
 
 
-def total(pairs: Pairs, logs: Tensor, chosen: Tensor) -> float:
+def total(pairs: ScoredPairs, logs: Tensor, chosen: Tensor) -> float:
     alone = pairs.shape[0] - int(chosen.sum())
     return float(logs[chosen].sum() + alone * (logs.min() - 1.0))
 
 
-def compared(pairs: Pairs, logs: Tensor, chosen: Tensor) -> list[str]:
+def compared(pairs: ScoredPairs, logs: Tensor, chosen: Tensor) -> list[str]:
     """SciPy's seconds, how much less the total is a row, and the share of rows with the same column or none."""
     started = time.perf_counter()
     best = exact(pairs, logs)

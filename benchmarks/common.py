@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import oracle
 
 from mixtea import Config, Task
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.training.trainer import Trainer
-from mixtea.voters.votes import Votes
+from mixtea.voters.votes import make_votes
 
 
 class DenseTrainer(Trainer):
@@ -26,12 +27,12 @@ class DenseTrainer(Trainer):
         super().__init__(task, config.replace(rectify=False), device)  # which the dense formulas do themselves
         self.council.cast = self.dense_votes  # type: ignore[method-assign]
 
-    def dense_votes(self, vectors: Tensor, epoch: int) -> list[Votes]:
+    def dense_votes(self, vectors: Tensor, epoch: int) -> list[ScoredPairs]:
         source, target = (vectors[rows] for rows in self.entities.rows)
         dense = oracle.rectified(oracle.bidirectional(source, target, *self.council.direction_weights))
         rows, columns = dense.nonzero(as_tuple=True)
-        votes = Votes(rows, columns, dense[rows, columns], (len(source), len(target)))
-        return [votes, Votes(rows[:0], columns[:0], votes.confidence[:0], votes.shape)]
+        votes = make_votes(rows, columns, dense[rows, columns], (len(source), len(target)))
+        return [votes, make_votes(rows[:0], columns[:0], votes.confidence[:0], votes.shape)]
 
     def pseudo_loss(self, vectors: Tensor) -> Tensor:
         assert self.votes is not None

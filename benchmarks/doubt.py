@@ -112,7 +112,7 @@ def chosen(task: Task, draw: int) -> Iterator[tuple[str, np.ndarray]]:
     """(how, validation links) of a draw."""
     rng = np.random.default_rng(draw)
     drawn = task.valid[rng.permutation(len(task.valid))[: 2 * len(task.valid) // 3]]
-    triples = task.source.triple_counts()[drawn[:, 0]] + task.target.triple_counts()[drawn[:, 1]]
+    triples = task.source.degrees[drawn[:, 0]] + task.target.degrees[drawn[:, 1]]
     order = np.argsort(-triples, kind="stable")
     third = len(drawn) // 3
     yield from (("random", drawn), ("best", drawn[order[:third]]), ("worst", drawn[order[-third:]]))

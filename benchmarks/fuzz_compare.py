@@ -29,8 +29,8 @@ def compare_task(task: Task) -> None:
         opinions = kind(task)
         for _ in range(2):
             found = opinions.log_odds(np.arange(n).repeat(2), np.stack([np.arange(n), np.arange(n)[::-1]], 1).ravel())
-            parts = [part for part in opinions.found if part is not None]
-            if np.isinf(found).any() or not all(np.isfinite(part).all() for part in parts):
+            values = opinions.found.columns.values()
+            if np.isinf(found).any() or not all(np.isfinite(part).all() for part in values):
                 raise ArithmeticError(f"{kind.__name__} has an opinion without measure")
             opinions.learn(np.empty((0, 2), dtype=np.int64))
     list(text_summary_lines(text_summary(task)))

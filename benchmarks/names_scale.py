@@ -27,12 +27,12 @@ from memory import Peak
 from scipy.sparse import csr_matrix
 
 from mixtea import Task, load_task
+from mixtea.compute.scored_pairs import rank_within
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.text.names import entity_names
 from mixtea.voters.names import index as name_index
 from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.similarity import rank_of
 
 ACCENTS = str.maketrans("aeioucn", "àéîöüçñ")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -125,7 +125,7 @@ def measure(folder: Path, n: int, dense: bool) -> dict[str, Any]:
     watch.start()
     started = time.perf_counter()
     opinions = NameOpinions(task)
-    source, target = opinions.proposed().T
+    source, target = opinions.found.ends
     said = opinions.log_odds(source, target)
     seconds = time.perf_counter() - started
     watch.done.set()
@@ -139,7 +139,7 @@ def hits(task: Task, source: np.ndarray, target: np.ndarray, said: np.ndarray) -
     counterpart[task.test[:, 0]] = task.test[:, 1]
     is_open = np.isin(target, task.test[:, 1])
     source, target, said = source[is_open], target[is_open], said[is_open]
-    return float((rank_of(source, said) == 0)[counterpart[source] == target].sum() / len(task.test))
+    return float((rank_within(source, said) == 0)[counterpart[source] == target].sum() / len(task.test))
 
 
 def in_own_process(folder: Path, n: int, dense: bool) -> dict[str, Any]:

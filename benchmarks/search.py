@@ -38,7 +38,7 @@ def main() -> None:
     for kind in ("ivf", "hnsw"):
         forward, backward = directions(source, target, search=kind)
         seconds = timed(lambda kind=kind: directions(source, target, search=kind), device)  # type: ignore[misc]
-        hits = torch.cat([forward.target == exact.target, backward.source == exact.source])
+        hits = torch.cat([forward.target == exact.target_of, backward.source == exact.source_of])
         row([kind, f"{seconds:.1f}", f"{seconds / first:.2f}", f"{hits.double().mean().item():.3f}"])
 
 

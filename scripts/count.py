@@ -45,7 +45,7 @@ def is_scored_pairs(node: ast.ClassDef) -> bool:
         for part in node.body
         if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
     }
-    arrays = {name for name, kind in fields.items() if "Tensor" in kind or "ndarray" in kind}
+    arrays = {name for name, kind in fields.items() if "Array" in kind or "Tensor" in kind or "ndarray" in kind}
     return len(fields) > 2 and any(set(ends) <= arrays for ends in ENDS)
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import SMALL_BEST, said_graph
+from voting import known_pairs
 
 from mixtea import MixTEA, Task
 from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.voters.attributes.voter import Attributes
@@ -99,7 +99,7 @@ def model_of(
     ends = [(int(s), int(t)) for s, row in zip(model.sources, model.target, strict=True) for t in row]
     own = dict(zip(ends, model.probability.ravel().tolist(), strict=True)) | dict(belief or {})
     pairs = np.array(list(own), dtype=np.int64).reshape(-1, 2)
-    model.known = ScoredPairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
+    model.known = known_pairs(pairs[:, 0], pairs[:, 1], np.array([*own.values()]), {})
     answers = SimpleNamespace(parts={}, scores={}, ranked=SimpleNamespace(target=model.target))
     frame = pd.DataFrame(list(said), columns=["voter", "what", "weight"])
     voter = Attributes().bind(task, Config.preset("best"))

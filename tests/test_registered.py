@@ -15,15 +15,16 @@ from samples import GRAPH_HEADER, LINK_HEADER, LINKS, SAMPLES, TRIPLES, A, B
 from small_files import triples_of
 
 from mixtea import Config, DataError, Mapping, MixTEA, RunError, load_graph, load_task
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import FIELDS
+from mixtea.council.opinions import belief_of
 from mixtea.decide.decoders import DECODERS, decide
 from mixtea.export.formats import FORMATS as WRITTEN
+from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Reviewed
 from mixtea.io.formats.registry import FORMATS as READ
 from mixtea.io.sniff import detect_format
-from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Belief, Evidence, VotingState
-from mixtea.voters.open_entities import EntityPairs, find_open_entities
+from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Evidence, VotingState
 from mixtea.voters.plugin import make_voter
 from mixtea.voters.registry import BUILT_IN, voter_class
 
@@ -42,9 +43,9 @@ def asked(voter):
     task, generator = voter.task, torch.Generator().manual_seed(3)
     entities = find_open_entities(task, generator, torch.device("cpu"))
     n, m = entities.shape
-    every = EntityPairs(pairs_of_keys(torch.arange(n * m), (n, m)), entities)
+    every = entities.open_pairs(pairs_of_keys(torch.arange(n * m), (n, m)))
     vectors = torch.randn(sum(entities.sizes), 16, generator=generator)
-    belief = Belief(every, torch.rand(n, m, generator=generator).mul(30).softmax(1).flatten())
+    belief = belief_of(every, torch.rand(n, m, generator=generator).mul(30).softmax(1).flatten(), None)
     generator = torch.Generator().manual_seed(5)
     return every, VotingState(task, voter.config, entities, generator, vectors=vectors, belief=belief, epoch=1)
 
@@ -75,7 +76,7 @@ def test_a_voter_scores_each_pair_by_a_number_and_always_by_the_same(voter, revi
     if voter.is_applicable():
         assert len(np.unique(found[~np.isnan(found)])) > 1  # it tells some pairs from others
     every, state = asked(voter)
-    part = EntityPairs(pairs_of_keys(torch.arange(0, len(every), 7), state.entities.shape), state.entities)
+    part = state.entities.open_pairs(pairs_of_keys(torch.arange(0, len(every), 7), state.entities.shape))
     if not voter.uses_belief:  # a pair has the score that it has among all others
         np.testing.assert_allclose(np.asarray(voter.score(part, state), dtype=float), found[::7], rtol=1e-5, atol=1e-6)
 

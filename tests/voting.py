@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from conftest import make_graph
 
 from mixtea import Task
+from mixtea.compute.scored_pairs import ScoredPairs, scored
 from mixtea.config import Config
 from mixtea.council.council import bind_voters
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.voters.base import Voter
-from mixtea.voters.open_entities import OpenEntities
 
 
-def make_entities(n: int, m: int) -> OpenEntities:
+def make_entities(n: int, m: int) -> OpenIndex:
     """All of n and m entities open, in their own order."""
-    return OpenEntities((torch.arange(n), torch.arange(m) + n), (n, m), (n, m))
+    return OpenIndex((torch.arange(n), torch.arange(m) + n), (n, m), (n, m))
+
+
+def known_pairs(source, target, belief, scores, shape=(1000, 1000)) -> ScoredPairs:
+    """Stored candidates with a belief, and scores by opinion."""
+    ends = (np.asarray(end) for end in (source, target))
+    return ScoredPairs(*ends, shape, {"belief": np.asarray(belief), **scored(scores)})
 
 
 def bind(*names: str, **settings: object) -> list[Voter]:

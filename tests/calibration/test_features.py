@@ -22,7 +22,8 @@ from mixtea.training.trainer import Trainer
 
 def pairs(rows, shape=(3, 3)):
     source, target, joined = (np.array(column) for column in zip(*rows, strict=True))
-    return CandidateScores(source, target, joined.astype(float), np.zeros(len(rows)), shape)
+    columns = {"structure_score": joined.astype(float), "text_score": np.zeros(len(rows))}
+    return CandidateScores(source, target, shape, columns)
 
 
 def test_the_others_by_hand():
@@ -41,7 +42,7 @@ def test_ahead_of_rivals_on_both_sides():
 
 def test_hidden_targets_leave_the_next_best():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 1, 4.0)])
-    target, margin = judged.without(np.array([[0, 0]])).best_by_source
+    target, margin = judged.with_hidden(np.array([[0, 0]])).best_by_source
     assert (
         target.tolist() == [1, 1, -1]
         and margin[0] == pytest.approx(MAX_LOG_ODDS - 1.0)

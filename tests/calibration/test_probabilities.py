@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mixtea import MixTEA, Task
 from mixtea.calibration.probabilities import MIN_SEVERAL_SHARE, PairProbabilities, cap_sums
 from mixtea.compute.matching import match_greedily
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.decide.mapping import FURTHER_TARGET
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
@@ -28,15 +29,15 @@ SHARES = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5, 1.0])  # equal ones 
 @st.composite
 def pairs(draw):
     """(source, target, probability) of some pairs of N sources and N targets, each once."""
-    keys = draw(st.lists(st.integers(0, N * N - 1), unique=True, max_size=N * N))
+    keys = sorted(draw(st.sets(st.integers(0, N * N - 1), max_size=N * N)))
     probability = draw(st.lists(SHARES, min_size=len(keys), max_size=len(keys)))
     key = np.array(keys, dtype=np.int64)
-    return key // N, key % N, np.array(probability)
+    return pairs_of_keys(key, (N, N), ascending=True), np.array(probability)
 
 
-def chosen_of(source, target, probability):
-    kept = match_greedily(source, target, probability, (N, N))
-    return set(zip(source[kept].tolist(), target[kept].tolist(), strict=True))
+def chosen_of(pairs, probability):
+    kept = pairs.where(match_greedily(pairs, probability))
+    return set(zip(kept.source.tolist(), kept.target.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(("belief", "several"), [((0.9, 0.1), False), ((0.1, 0.9), False), ((0.9, 0.1), True)])
@@ -46,6 +47,7 @@ def test_belief_tells_candidates_apart_as_far_as_validation_links_bear_it_out(be
     target, rows = np.arange(2 * TIED), np.arange(TIED)
     links = np.stack([rows, 2 * rows], axis=1)[: TIED // 2]
     pairs = SimpleNamespace(
+        candidates=ScoredPairs(source, target, (TIED, 2 * TIED)),
         source=source, target=target, shape=(TIED, 2 * TIED), source_index=rows, task=SimpleNamespace(valid=links),
         decoded=SimpleNamespace(opinions=SimpleNamespace(belief=torch.tensor(belief).repeat(TIED))),
     )  # fmt: skip
@@ -61,15 +63,15 @@ def test_belief_tells_candidates_apart_as_far_as_validation_links_bear_it_out(be
 
 @given(pairs())
 def test_the_likeliest_pair_is_taken_again_and_again(found):
-    source, target, p = found
+    (source, target), p = found[0].ends, found[1]
     by_hand = dict(zip(zip(source.tolist(), target.tolist(), strict=True), p.tolist(), strict=True))
     assert chosen_of(*found) == oracle.greedy_matching(by_hand)
 
 
 @given(pairs())
 def test_no_end_is_taken_twice_and_no_likelier_alternative_is_free(found):
-    source, target, p = found
-    kept = match_greedily(*found, (N, N))
+    (source, target), p = found[0].ends, found[1]
+    kept = match_greedily(*found)
     of_source, of_target = np.zeros(N), np.zeros(N)
     for line, best in ((source, of_source), (target, of_target)):
         assert len(np.unique(line[kept])) == kept.sum()
@@ -79,18 +81,18 @@ def test_no_end_is_taken_twice_and_no_likelier_alternative_is_free(found):
 
 @given(pairs(), st.data())
 def test_more_evidence_never_unmaps_a_pair(found, data):
-    source, target, p = found
-    before = np.flatnonzero(match_greedily(*found, (N, N)))
+    found, p = found
+    before = np.flatnonzero(match_greedily(found, p))
     if len(before):
         place = data.draw(st.sampled_from(before.tolist()))
         more = p.copy()
         more[place] = data.draw(st.floats(p[place], 1))
-        assert match_greedily(source, target, more, (N, N))[place]
+        assert match_greedily(found, more)[place]
 
 
 @given(pairs(), st.lists(SHARES, min_size=N, max_size=N))
 def test_those_of_a_line_add_up_to_its_total_at_most(found, total):
-    line, _, p = found
+    (line, _), p = found[0].ends, found[1]
     total = np.array(total)
     kept = cap_sums(line, p, total)
     assert (kept >= 0).all() and (kept <= p + 1e-12).all()
@@ -105,7 +107,7 @@ def test_those_of_a_line_add_up_to_its_total_at_most(found, total):
 
 @given(pairs(), st.data())
 def test_a_larger_probability_is_never_lowered_to_less(found, data):
-    line, _, p = found
+    (line, _), p = found[0].ends, found[1]
     if len(p):
         place = data.draw(st.integers(0, len(p) - 1))
         more = p.copy()
@@ -116,7 +118,7 @@ def test_a_larger_probability_is_never_lowered_to_less(found, data):
 
 @given(pairs())
 def test_of_both_ends_at_once(found):
-    source, target, p = found
+    (source, target), p = found[0].ends, found[1]
     total = np.ones(N)
     kept = cap_sums(target, cap_sums(source, p, total), total)
     for line in (source, target):

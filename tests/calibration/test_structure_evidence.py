@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixtea.calibration.structure_evidence import StructureEvidence
-from mixtea.voters.similarity import rank_of
+from mixtea.compute.scored_pairs import rank_within
 
 N = 60
 SAME = np.eye(N, dtype=bool)
@@ -20,8 +20,8 @@ def evidence(scores, by_text, text=None):
     scores = np.asarray(scores, dtype=float).reshape(n * n, -1)
     text, by_text = (part.ravel() for part in parts)
     source, target = np.indices((n, n)).reshape(2, -1)
-    ranks = rank_of(source, text), rank_of(target, text)
-    return StructureEvidence(source, target, scores, ranks, by_text, (n, n))
+    rank = np.maximum(rank_within(source, text), rank_within(target, text))
+    return StructureEvidence(source, target, (n, n), {"structure": scores, "rank": rank, "probability": by_text})
 
 
 def sure_of(k):
@@ -106,5 +106,7 @@ def test_twins_are_not_told_apart_by_structure_alone():
 
 def test_nothing_is_judged_without_pairs():
     nobody, nothing = np.empty(0, dtype=np.int64), np.empty(0)
-    none = StructureEvidence(nobody, nobody, np.empty((0, 2)), (nobody, nobody), nothing, (3, 3))
+    none = StructureEvidence(
+        nobody, nobody, (3, 3), {"structure": np.empty((0, 2)), "rank": nobody, "probability": nothing}
+    )
     assert none.log_odds_of_similar().shape == (0,) and not len(none.matches_by_structure()[0])

@@ -25,21 +25,21 @@ def evidence(text, structure, views=None, possible=None):
     text, n = np.asarray(text, dtype=float), len(text)
     views = [text] if views is None else views
     possible = np.ones((n, n), dtype=bool) if possible is None else possible
-    parts = (
-        np.asarray(structure, dtype=float).reshape(-1, 1),
-        [np.asarray(v, dtype=float).ravel() for v in views],
-        (n, n),
-    )
-    return PairEvidence(*np.indices((n, n)).reshape(2, -1), text.ravel(), *parts, np.asarray(possible).ravel())
+    columns = {
+        "text": text.ravel(),
+        "structure": np.asarray(structure, dtype=float).reshape(-1, 1),
+        "views": np.array([np.asarray(v, dtype=float).ravel() for v in views]).reshape(-1, n * n).T,
+        "possible": np.asarray(possible).ravel(),
+    }
+    return PairEvidence(*np.indices((n, n)).reshape(2, -1), (n, n), columns)
 
 
 def test_with_nothing_sure_text_decides_alone():
     structure = np.random.default_rng(1).random((3, 3))
     flat = evidence(np.zeros((3, 3)), structure).probability()
     assert flat == pytest.approx(flat[0]) and 0 < flat[0] <= 1 / 3
-    nothing = PairEvidence(
-        *np.empty((2, 0), dtype=int), np.empty(0), np.empty((0, 1)), [], (3, 3), np.empty(0, dtype=bool)
-    )
+    none = {"structure": np.empty((0, 1)), "views": np.empty((0, 0)), "possible": np.empty(0, dtype=bool)}
+    nothing = PairEvidence(*np.empty((2, 0), dtype=int), (3, 3), {"text": np.empty(0), **none})
     assert nothing.probability().shape == (0,)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching, shift_for_total
+from mixtea.compute.scored_pairs import ScoredPairs
 
 PATH = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2)]
 STAR_OF_SOURCES = [(0, 0), (1, 0), (2, 0), (3, 0)]
@@ -20,11 +21,14 @@ ODD_RING = [(0, 0), (0, 1), (1, 1), (1, 2), (2, 2), (2, 0), (2, 3)]
 log_odds = st.floats(-12, 12)
 
 
+def made(pairs, shape=(4, 4)):
+    return ScoredPairs.of(np.array(pairs, dtype=np.int64).reshape(-1, 2), shape)
+
+
 def found(pairs, values, several=(), **more):
     """Probabilities of pairs between four sources and four targets."""
-    source, target = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     free = np.isin(np.arange(4), list(several)) if several else None
-    return matching(source, target, np.array(values, dtype=float), (4, 4), several=free, **more).probability
+    return matching(made(pairs), np.array(values, dtype=float), several=free, **more).probability
 
 
 def sums(pairs, values, side):
@@ -100,38 +104,35 @@ def test_a_larger_log_odds_never_lowers_the_probability_of_its_pair(drawn, data,
 
 
 def test_messages_to_begin_with_change_the_way_and_not_the_end():
-    source, target = np.array(EVERY).T
+    pairs = made(EVERY, (3, 3))
     values = np.random.default_rng(1).normal(0, 3, 9)
-    first = matching(source, target, values, (3, 3))
-    again = matching(source, target, values + 0.5, (3, 3), start=first.messages)
-    assert again.probability == pytest.approx(matching(source, target, values + 0.5, (3, 3)).probability, abs=1e-3)
+    first = matching(pairs, values)
+    again = matching(pairs, values + 0.5, start=first.messages)
+    assert again.probability == pytest.approx(matching(pairs, values + 0.5).probability, abs=1e-3)
 
 
 @given(candidate_pairs(), st.floats(0.05, 0.95))
 def test_the_shift_reaches_the_total(drawn, share):
     """Between nothing and as many as the greatest shift comes to."""
-    (pairs, values), shape = drawn, (4, 4)
-    source, target = np.array(pairs, dtype=np.int64).T
-    values = np.clip(values, -5, 5)
-    most = matching(source, target, values + 8.0, shape).probability.sum()
-    shift, after = shift_for_total(source, target, values, shape, share * most)
+    pairs, values = made(drawn[0]), np.clip(drawn[1], -5, 5)
+    most = matching(pairs, values + 8.0).probability.sum()
+    shift, after = shift_for_total(pairs, values, share * most)
     assert after.probability.sum() == pytest.approx(share * most, abs=0.02 * len(pairs))
-    assert matching(source, target, values + shift, shape).probability == pytest.approx(after.probability, abs=1e-3)
+    assert matching(pairs, values + shift).probability == pytest.approx(after.probability, abs=2e-3)
 
 
 def test_a_total_out_of_reach_ends_at_the_bounds():
-    ends = np.array([0, 1]), np.array([0, 1])
-    shift, after = shift_for_total(*ends, np.zeros(2), (2, 2), 2.0)
+    pairs = made([(0, 0), (1, 1)], (2, 2))
+    shift, after = shift_for_total(pairs, np.zeros(2), 2.0)
     assert shift == 8.0 and after.probability.sum() == pytest.approx(2 / (1 + np.exp(-8)))
-    shift, after = shift_for_total(*ends, np.zeros(2), (2, 2), 0.0, bounds=(-3.0, 8.0))
+    shift, after = shift_for_total(pairs, np.zeros(2), 0.0, bounds=(-3.0, 8.0))
     assert shift == pytest.approx(-3.0, abs=0.02)
-    none = np.empty(0, dtype=np.int64)
-    assert shift_for_total(none, none, np.empty(0), (2, 2), 1.0)[0] == 8.0
+    assert shift_for_total(made([]), np.empty(0), 1.0)[0] == 8.0
 
 
 def test_the_shift_adds_up_the_pairs_that_count():
     """Two of four pairs that are no rivals count; those two come to the total, and all four are shifted alike."""
-    ends = np.arange(4), np.arange(4)
+    pairs = made([(i, i) for i in range(4)])
     counts = np.array([True, False, True, False])
-    _, after = shift_for_total(*ends, np.zeros(4), (4, 4), 1.5, counts=counts)
+    _, after = shift_for_total(pairs, np.zeros(4), 1.5, counts=counts)
     assert after.probability == pytest.approx([0.75] * 4, abs=0.01)

@@ -16,8 +16,7 @@ from processes import run
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mixtea.compute import memory, similarity
-from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import cosines, nearest_pairs
+from mixtea.compute.nearest import cosines, nearest, nearest_pairs
 from mixtea.compute.similarity import (
     best_both_ways,
     count_better_and_equal,
@@ -27,17 +26,17 @@ from mixtea.compute.similarity import (
     unit,
 )
 from mixtea.council.normalise import csls, sinkhorn
+from mixtea.council.opinions import belief_of
 from mixtea.decide.decoders import decide, rank_top
 from mixtea.encode.attention import attend
 from mixtea.encode.structure import product_in_order
 from mixtea.errors import TrainingError
+from mixtea.graph.joint_index import JointIndex, OpenIndex
 from mixtea.training.negatives import hard_negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy, pseudo_mapping_loss
 from mixtea.voters.agreement.steps import AgreementSteps
-from mixtea.voters.base import Belief
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
 from mixtea.voters.propagation.graph import PropagationGraph
-from mixtea.voters.votes import Votes
+from mixtea.voters.votes import make_votes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 N, M, D = 60, 50, 9
@@ -74,7 +73,7 @@ def vectors(*sizes, seed=0):
 
 
 S, T = vectors(N, M)
-VOTES = Votes(torch.arange(M), torch.arange(M), torch.rand(M, generator=torch.Generator().manual_seed(1)), (N, M))
+VOTES = make_votes(torch.arange(M), torch.arange(M), torch.rand(M, generator=torch.Generator().manual_seed(1)), (N, M))
 PAIRS = nearest_pairs(S, T, 4)
 SCORES = cosines(S, T, PAIRS)
 BELIEF = SCORES.sigmoid()
@@ -103,11 +102,11 @@ def attention():
 
 def agreement():
     once = torch.ones(2, 3, dtype=torch.int64)
-    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], once, LINKS, N // 2, N)
+    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], once, LINKS, JointIndex((N // 2, N - N // 2)))
     source, target = vectors(len(ROWS[0]), len(ROWS[1]))
     pairs = nearest_pairs(source, target, 3)
-    entities = OpenEntities(ROWS, (N // 2, N - N // 2), (len(ROWS[0]), len(ROWS[1])))
-    return [steps.scores(pairs, Belief(EntityPairs(pairs, entities), cosines(source, target, pairs).sigmoid()))]
+    entities = OpenIndex(ROWS, (N // 2, N - N // 2), (len(ROWS[0]), len(ROWS[1])))
+    return [steps.scores(pairs, belief_of(entities.open_pairs(pairs), cosines(source, target, pairs).sigmoid(), None))]
 
 
 def propagation():
@@ -196,7 +195,7 @@ def test_it_is_said_once_and_remembered(kind, monkeypatch, caplog):
 @pytest.mark.parametrize("n", [M, 40])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_smaller_blocks_change_a_loss_by_its_rounding_alone(n, dtype):
-    votes = Votes(VOTES.source[:n], VOTES.target[:n], VOTES.confidence[:n].to(dtype), (N, M))
+    votes = make_votes(VOTES.source[:n], VOTES.target[:n], VOTES.confidence[:n].to(dtype), (N, M))
     results = []
     for size in (None, 32, 16, 5, 1):
         source, target = (t.to(dtype).requires_grad_() for t in (S, T))

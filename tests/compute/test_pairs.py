@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from mixtea.compute import pairs as pairs_module
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, rank_within, top_k_mask, union
+from mixtea.compute import nearest as nearest_module
+from mixtea.compute.nearest import cosines, nearest_pairs
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, rank_within, top_k_mask, union
 from mixtea.compute.similarity import products_at, unit
 
 
@@ -41,14 +42,14 @@ def test_vectors_of_zeros_are_not_multiplied_with_all_others(monkeypatch):
     source, target = torch.zeros(90_000, 4), torch.zeros(40, 4)
     source[:20], target[:30] = (unit(torch.randn(n, 4, generator=generator)) for n in (20, 30))
     wanted = (source @ target.T).topk(3, dim=1, sorted=False).indices
-    real, rows = pairs_module.similarities, []
+    real, rows = nearest_module.similarities, []
 
     def counted(block, *others):
         rows.append(len(block))
         return real(block, *others)
 
-    monkeypatch.setattr(pairs_module, "similarities", counted)
-    row, column = pairs_module._nearest(source, target, 3, None, 1)
+    monkeypatch.setattr(nearest_module, "similarities", counted)
+    row, column = nearest_module._nearest(source, target, 3, None, 1)
     assert row.tolist() == torch.arange(90_000).repeat_interleave(3).tolist() and 20 <= sum(rows) < 10_000
     assert column.view(-1, 3).equal(wanted)
 
@@ -106,4 +107,4 @@ def test_the_best_of_each_line_are_as_many_as_asked_for(values):
 
 def test_a_union_holds_each_pair_once():
     a, b = pairs_of_keys(torch.tensor([1, 5]), (2, 4)), pairs_of_keys(torch.tensor([5, 6]), (2, 4))
-    assert union([a, b]).key.tolist() == [1, 5, 6] and isinstance(union([a]), Pairs)
+    assert union([a, b]).key.tolist() == [1, 5, 6] and isinstance(union([a]), ScoredPairs)

@@ -21,7 +21,7 @@ def vectors(n, m, seed=0):
 def test_best_both_ways(n, m, block):
     source, target = vectors(n, m)
     dense, best = source @ target.T, best_both_ways(source, target, block_size=block)
-    assert torch.equal(best.target, dense.argmax(1)) and torch.equal(best.source, dense.argmax(0))
+    assert torch.equal(best.target_of, dense.argmax(1)) and torch.equal(best.source_of, dense.argmax(0))
     torch.testing.assert_close(best.target_score, dense.amax(1))
     torch.testing.assert_close(best.source_score, dense.amax(0))
 
@@ -30,7 +30,7 @@ def test_best_both_ways(n, m, block):
 def test_ties_across_blocks_go_to_the_lowest_index(block):
     ones = torch.tensor([[1.0, 0.0]]).repeat(4, 1)
     best = best_both_ways(ones, ones, block_size=block)
-    assert best.target.tolist() == best.source.tolist() == [0, 0, 0, 0]
+    assert best.target_of.tolist() == best.source_of.tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("block", [1, 7, None])

@@ -10,13 +10,14 @@ import pytest
 import torch
 from voting import bind, make_entities
 
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.council.council import Council, cover_isolated
 from mixtea.council.opinions import Opinions, compute_belief, find_supporters, form_opinions, score_factors, total_score
 from mixtea.errors import ConfigError
 from mixtea.training.trainer import Trainer
 from mixtea.vote import Voter, register
+from mixtea.voters.base import VotingState
 from mixtea.voters.plugin import PluginVoter
 
 CPU = torch.device("cpu")
@@ -139,6 +140,10 @@ def test_scores_add_up_by_weight_and_agreement_by_its_own():
     assert total_score(opinions(vectors=[1.0], agreement=[3.0]), scale).item() == 0.5 + 12
 
 
+def state_of(voters):
+    return VotingState(voters[0].task, voters[0].config, make_entities(2, 2), torch.Generator())
+
+
 def test_who_has_no_opinion_counts_neither_for_nor_against():
     scale = {"a": 1.0, "b": 2.0, "c": 1.0}
     total = total_score(opinions(a=[0.5, 0.5], b=[0.5, NAN], c=[0.5, 0.5]), scale)
@@ -148,12 +153,10 @@ def test_who_has_no_opinion_counts_neither_for_nor_against():
 
 
 def test_a_voter_that_says_nothing_anywhere_changes_no_bit_of_the_others():
-    pairs, entities, config = pairs_of_keys(torch.arange(4), (2, 2)), make_entities(2, 2), Config.preset("best")
-    scores = opinions(vectors=[0.9, 0.1, 0.2, 0.8])
-    alone = form_opinions(pairs, entities, scores, {}, bind("forward"), None, config, None, 1)
-    with_silent = form_opinions(
-        pairs, entities, scores | opinions(silent=[NAN] * 4), {}, [*bind("forward"), Silent()], None, config, None, 1
-    )  # fmt: skip
+    pairs, voters = pairs_of_keys(torch.arange(4), (2, 2)), bind("forward")
+    scores, state = opinions(vectors=[0.9, 0.1, 0.2, 0.8]), state_of(voters)
+    alone = form_opinions(pairs, scores, {}, voters, state, 1)
+    with_silent = form_opinions(pairs, scores | opinions(silent=[NAN] * 4), {}, [*voters, Silent()], state, 1)
     assert torch.equal(with_silent.total, alone.total) and torch.equal(with_silent.belief, alone.belief)
     assert find_supporters(pairs, with_silent.scores, [*bind("forward"), Silent()])[:, 1].sum() == 0
 
@@ -178,8 +181,7 @@ def test_a_belief_without_sinkhorn_is_a_softmax_of_each_row():
 def test_settling_without_listeners_is_the_normalised_sum():
     pairs, voters = pairs_of_keys(torch.arange(4), (2, 2)), bind("forward", "propagation")
     scores = opinions(vectors=[0.9, 0.1, 0.2, 0.8], propagation=[0.5, 0.4, 0.3, 0.2])
-    config = Config.preset("best")
-    found = form_opinions(pairs, make_entities(2, 2), scores, {}, voters, None, config, None, 3)
+    found, config = form_opinions(pairs, scores, {}, voters, state_of(voters), 3), voters[0].config
     assert isinstance(found, Opinions)
     torch.testing.assert_close(found.belief, compute_belief(pairs, scores["vectors"] + scores["propagation"], config))
 

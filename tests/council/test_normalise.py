@@ -6,7 +6,7 @@ import oracle
 import pytest
 import torch
 
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.council.normalise import csls, normalise_with_null, sinkhorn
 
 

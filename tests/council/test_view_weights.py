@@ -10,7 +10,7 @@ import pytest
 from mixtea.config import Config
 from mixtea.council.council import Council, bind_voters
 from mixtea.council.weights import FURTHER_VIEW_PRIOR, MAX_VECTOR_WEIGHT, view_weights
-from mixtea.voters.open_entities import find_open_entities
+from mixtea.graph.joint_index import find_open_entities
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
 N = 60
@@ -21,7 +21,9 @@ SAME = (EVERY[0] == EVERY[1]) & (EVERY[0] < 40)  # the others have no counterpar
 def view(name, log_odds, known=None, evidence="lexical"):
     """A voter that compares all pairs of N sources and targets by these log-odds; NaN where it has no opinion."""
     key, table = np.arange(N * N) if known is None else np.flatnonzero(known), np.asarray(log_odds, dtype=float)
-    opinions = SimpleNamespace(key=key, log_odds=lambda source, target: table[source * N + target])
+    opinions = SimpleNamespace(
+        found=SimpleNamespace(key=key), log_odds=lambda source, target: table[source * N + target]
+    )
     return SimpleNamespace(opinion=name, evidence=evidence, opinions=lambda: opinions)
 
 

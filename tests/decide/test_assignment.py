@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, min_weight_full_bipartite_matching
 
-from mixtea.compute.pairs import Pairs, pairs_of_keys
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.decide import assignment
 from mixtea.decide.assignment import EPSILON, assign
 
@@ -102,7 +102,9 @@ def test_unlikely_candidates_take_part_only_where_they_are_the_best():
 
 def test_what_is_not_connected_does_not_matter(way):
     pairs, logs = sparse(20, 20, 3, 0)
-    both = Pairs(torch.cat([pairs.source, pairs.source + 20]), torch.cat([pairs.target, pairs.target + 20]), (40, 40))
+    both = ScoredPairs(
+        torch.cat([pairs.source, pairs.source + 20]), torch.cat([pairs.target, pairs.target + 20]), (40, 40)
+    )
     deep = torch.cat([logs, logs - 2.9])
     assert total(both, deep, assign(both, deep)) == pytest.approx(
         best_total(pairs, logs) + best_total(pairs, logs - 2.9), abs=40 * EPSILON

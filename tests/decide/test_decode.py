@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mixtea import MixTEA
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import STRUCTURE_VOTERS
 from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.decoders import rank_top
@@ -48,7 +48,7 @@ def test_what_the_decoder_ranks_first_is_what_score_counts_and_predict_ranks_by_
     aligner.__dict__.update(best.__dict__)
     aligner.config = best.config.replace(candidates="all")
     candidates = aligner.predict(k=4, decoder=decoder, voters=voters)
-    decoded = aligner._predictor(aligner._decoding(decoder, voters))._by_decoder(CANDIDATES_STORED).target.numpy()
+    decoded = aligner._predictor(aligner._decoding(decoder, voters))._by_decoder(CANDIDATES_STORED).target
     first = dict(zip(candidates.source_index.tolist(), decoded[:, 0].tolist(), strict=True))
     hit = np.mean([first[s] == t for s, t in example.test.tolist()])
     scores = aligner.score(decoder=decoder, voters=voters)
@@ -168,7 +168,7 @@ def test_what_is_no_candidate_ranks_last_and_equal():
 
 
 def test_links_without_a_candidate_among_themselves_are_scored_all_the_same(best, example):
-    seen = set(zip(best._last.source.tolist(), best._last.target.tolist(), strict=True))
+    seen = set(zip(*(end.tolist() for end in best._last.pairs.ends), strict=True))
     lost = next(pair for pair in example.test if tuple(pair) not in seen)
     assert best.score(lost[None], decoder="sinkhorn")["hits@1"] == 1  # the one target there is
     assert best.score(example.train[:5])["hits@1"] == best.score(example.train[:5])["backward_mrr"] == 1

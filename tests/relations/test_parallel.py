@@ -7,19 +7,19 @@ import oracle
 import pytest
 import torch
 from conftest import make_graph, said_task
+from voting import known_pairs
 
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
-from mixtea.graph.joint_index import joint_triples
+from mixtea.council.opinions import belief_of
+from mixtea.graph.joint_index import OpenIndex, joint_triples
 from mixtea.relations import neighbours, parallel
 from mixtea.relations.neighbours import Neighbourhood
 from mixtea.relations.parallel import merge_parallel
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.steps import AgreementSteps
 from mixtea.voters.agreement.voter import Agreement
-from mixtea.voters.base import Belief, VotingState
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
+from mixtea.voters.base import VotingState
 
 # Relations 0, 1 and 2 state the same, 3 states more, and 4 the same the other way round.
 SOURCE = [(0, 0, 1), (0, 1, 1), (0, 2, 1), (0, 3, 1), (1, 3, 2), (1, 4, 0), (2, 5, 0)]
@@ -43,10 +43,10 @@ def asked_of(task, **more):
     """The voter, the pairs of all entities without a link, and a state with the belief."""
     voter = Agreement().bind(task, Config.preset("best", precision="float64", **more))
     rows = (torch.tensor([1, 2]), torch.tensor([1, 2]) + task.source.n_entities)
-    entities = OpenEntities(rows, (task.source.n_entities, task.target.n_entities), (2, 2))
-    asked = EntityPairs(pairs_of_keys(torch.arange(4), (2, 2)), entities)
-    p = [BELIEF.get(pair, 0.0) for pair in zip(asked.source.tolist(), asked.target.tolist(), strict=True)]
-    belief = Belief(asked, torch.tensor(p, dtype=torch.float64))
+    entities = OpenIndex(rows, (task.source.n_entities, task.target.n_entities), (2, 2))
+    asked = entities.open_pairs(pairs_of_keys(torch.arange(4), (2, 2)))
+    p = [BELIEF.get(pair, 0.0) for pair in zip(*(end.tolist() for end in asked.by_entity.ends), strict=True)]
+    belief = belief_of(asked, torch.tensor(p, dtype=torch.float64), None)
     return voter, asked, VotingState(task, voter.config, entities, torch.Generator(), belief=belief)
 
 
@@ -55,7 +55,7 @@ def twin(source, target, asked):
     moved = [(h + 10, r, t + 10) for h, r, t in target]
     belief = {(a, b + 10): p for (a, b), p in BELIEF.items()} | {(a, b + 10): 1.0 for a, b in LINKS}
     found = oracle.agreement(source, moved, belief)
-    return [found.get((s, t + 10), 0.0) for s, t in zip(asked.source.tolist(), asked.target.tolist(), strict=True)]
+    return [found.get((s, t + 10), 0.0) for s, t in zip(*(end.tolist() for end in asked.by_entity.ends), strict=True)]
 
 
 def test_relations_with_the_same_triples_are_one(few):
@@ -69,7 +69,7 @@ def test_relations_with_the_same_triples_are_one(few):
 @pytest.mark.parametrize("shared", [True, False])
 def test_where_few_are_parallel_nothing_changes(shared):
     task = task_of(SOURCE, TARGET)
-    triples, n = joint_triples(task.source, task.target, shared_relations=shared)
+    triples, n = joint_triples((task.source, task.target), shared_relations=shared)
     found = merge_parallel(task, shared_relations=shared)
     np.testing.assert_array_equal(found.triples, triples)
     assert found.relations.tolist() == list(range(n)) and found.multiplicity.max() == 1
@@ -81,8 +81,8 @@ def test_the_score_is_that_of_the_dense_twin(few):
     voter, asked, state = asked_of(task_of(SOURCE, TARGET))
     wanted = twin(SOURCE, TARGET, asked)
     assert voter.score(asked, state).tolist() == pytest.approx(wanted, rel=1e-12) and max(wanted) > 1
-    near = Neighbourhood(voter.task, ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {}))
-    ends = list(zip(asked.source.tolist(), asked.target.tolist(), strict=True))
+    near = Neighbourhood(voter.task, known_pairs(*asked.by_entity.ends, state.belief.p.numpy(), {}))
+    ends = list(zip(*(end.tolist() for end in asked.by_entity.ends), strict=True))
     assert [near.score(*pair) for pair in ends] == pytest.approx(wanted, rel=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_what_a_belief_says_for_others_is_the_same(monkeypatch):
     for most in (16, 1):
         monkeypatch.setattr(parallel, "MAX_PARALLEL", most)
         pairs = [np.array(ends) for ends in zip(*BELIEF, strict=True)]
-        near = Neighbourhood(task_of(SOURCE, TARGET), ScoredPairs(*pairs, np.array([*BELIEF.values()]), {}))
+        near = Neighbourhood(task_of(SOURCE, TARGET), known_pairs(*pairs, np.array([*BELIEF.values()]), {}))
         found.append(near.supported_pairs(0, 0, lambda source: (0, 1, 2)))
     assert found[0] == pytest.approx(found[1], rel=1e-12) and found[0].keys() == {(1, 1), (1, 2), (2, 2)}
 
@@ -109,6 +109,6 @@ def test_a_thousand_parallel_relations_do_not_meet_in_pairs(n, monkeypatch):
     both = [[*graph, *((0, 6 + r, 1) for r in range(n))] for graph in (SOURCE, TARGET)]
     voter, asked, state = asked_of(task_of(*both))
     assert voter.score(asked, state)[0] > np.log(n) and 0 < sum(steps) < 1000
-    voter.known = ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {})
+    voter.known = known_pairs(*asked.by_entity.ends, state.belief.p.numpy(), {})
     words = f"inverse of r0 and {n + 2:,} more: s0 ~ inverse of r0 and {n + 3:,} more: t0"
     assert voter.explain(1, 1)[0].what == words

@@ -11,9 +11,9 @@ from conftest import make_graph, said_task
 from hypothesis import given
 from hypothesis import strategies as st
 from reviewing import model_of
+from voting import known_pairs
 
 from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.review.posterior import (
     DEFAULT_FACTOR,
     FACTOR_RANGE,
@@ -205,7 +205,7 @@ def slow(model, said):
         believed |= {(source, target): 1.0 for target in mine}
     believed |= {tuple(link): 1.0 for link in model.task.train.tolist()}
     ends = np.array([*believed], dtype=np.int64).reshape(-1, 2)
-    known = ScoredPairs(ends[:, 0], ends[:, 1], np.array([*believed.values()]), {})
+    known = known_pairs(ends[:, 0], ends[:, 1], np.array([*believed.values()]), {})
     empty = said_task(model.task.source, model.task.target)  # its links are among the believed ones
     now = Neighbourhood(empty, known)
     now._alike = model.neighbourhood._alike  # relations are as alike as the run has found them

@@ -9,7 +9,7 @@ import torch
 from mixtea.errors import ConfigError
 from mixtea.training.fuse import bidirectional_votes, rectify
 from mixtea.training.pseudo_mapping_loss import pseudo_mapping_loss
-from mixtea.voters.votes import Votes, no_votes
+from mixtea.voters.votes import make_votes, no_votes
 
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-9}
 SHAPES = [(9, 9), (5, 13), (13, 5), (1, 4), (4, 1)]
@@ -100,7 +100,7 @@ def test_wrong_calls_are_named():
 def test_repeated_pairs_in_hand_made_votes_add_up():
     source, target = vectors(2, 3, torch.float64)
     pairs = torch.tensor([[0, 1], [0, 1], [1, 2]])
-    votes = Votes(pairs[:, 0], pairs[:, 1], torch.tensor([0.2, 0.3, 1.0], dtype=torch.float64), (2, 3))
+    votes = make_votes(pairs[:, 0], pairs[:, 1], torch.tensor([0.2, 0.3, 1.0], dtype=torch.float64), (2, 3))
     check(source, target, votes, temperature=1.0, kind="votes", block=1, dtype=torch.float64)
 
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from mixtea import load_task
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attributes.opinions import AlignedPredicates, apply_weights
 from mixtea.voters.base import VotingState
 from mixtea.voters.keys import DIFFERENT, EQUAL, Keys
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 CONFIG = Config.preset("best")
 SOURCE = [{"id": "a", "tel": "310/246-1501"}, {"id": "b", "tel": "818-762"}, {"id": "c", "tel": None}]
@@ -28,9 +28,9 @@ def voter(columns):
 
 def test_equal_values_are_the_same_and_different_ones_are_not():
     keys = voter({"tel": {"key": True}})
-    entities = OpenEntities((torch.arange(3), torch.arange(3, 6)), (3, 3), (3, 3))
+    entities = OpenIndex((torch.arange(3), torch.arange(3, 6)), (3, 3), (3, 3))
     state = VotingState(keys.task, CONFIG, entities, torch.Generator())
-    scores = np.asarray(keys.score(EntityPairs(pairs_of_keys(torch.arange(9), (3, 3)), entities), state)).reshape(3, 3)
+    scores = np.asarray(keys.score(entities.open_pairs(pairs_of_keys(torch.arange(9), (3, 3))), state)).reshape(3, 3)
     equal, one_of_two, different = np.array([EQUAL, EQUAL - math.log(2), DIFFERENT]) + math.log(3)
     wanted = [[equal, different, different], [different, one_of_two, one_of_two], [math.nan] * 3]
     np.testing.assert_allclose(scores, np.array(wanted) * CONFIG.sinkhorn_temperature)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import oracle
 import pytest
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching
-from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature, are_links, best_rival
+from mixtea.compute.scored_pairs import ScoredPairs, best_rival
+from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
 from mixtea.voters.link_weights import TYPICAL_WRONG_SHARE, choices, fitted_weights, link_loss, robust_weights
 from mixtea.voters.log_odds import (
     LearnedWeights,
@@ -34,11 +37,16 @@ NO_LINKS = np.empty((0, 2), dtype=np.int64)
 FEATURES = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
 
 
+def judged_pairs(source, target, similarity, features, shape, n_comparable):
+    columns = {"similarity": similarity, "features": features}
+    return CandidatePairs(source, target, shape, columns, n_comparable=n_comparable)
+
+
 def candidates(pairs, shape=(4, 4), n_comparable=None):
     """Pairs {(source, target): similarity} with the features similarity and equal."""
     source, target = np.array(list(pairs), dtype=np.int64).reshape(-1, 2).T
     value = np.array(list(pairs.values()), dtype=float)
-    return CandidatePairs(source, target, value, np.column_stack([value, value >= 1]), shape, n_comparable or shape)
+    return judged_pairs(source, target, value, np.column_stack([value, value >= 1]), shape, n_comparable or shape)
 
 
 # links and their loss
@@ -58,7 +66,7 @@ def linked(draw):
 def test_the_loss_of_links_equals_plain_loops_in_value_and_gradient(drawn):
     pairs, links, weights, columns = drawn
     source, target = np.array(pairs, dtype=np.int64).T
-    known = CandidatePairs(source, target, columns[:, 0], columns, (3, 4), (3, 4))
+    known = judged_pairs(source, target, columns[:, 0], columns, (3, 4), (3, 4))
     value, slope = link_loss(weights, choices(known, np.array(links, dtype=np.int64).reshape(-1, 2)))
     w = torch.tensor(weights, requires_grad=True)
     loss = oracle.link_loss(w, pairs, torch.tensor(columns), links)
@@ -102,7 +110,7 @@ def test_what_is_never_right_is_less_likely_than_what_is_right_however_similar_i
     right, equal = found.log_odds(np.array([[0.72, 0.0], [1.0, 1.0]]))
     assert right - equal > np.log(50) and right > np.log(20) and found.weights[1] < -2
     pairs = candidates(pairs, (n, 2 * n), (n, n))
-    judged = bounded_log_odds(pairs, found.log_odds(pairs.columns), links)
+    judged = bounded_log_odds(pairs, found.log_odds(pairs.features), links)
     assert judged.misleading == 0 and judged.n_links == n and judged.wrong < 0.1
 
 
@@ -159,7 +167,7 @@ def test_the_constant_leads_to_the_number_of_counterparts(share, low, high):
     n_matched, constant, found = estimate_matched(known, 20 * known.similarity)
     assert low <= n_matched / 150 <= high
     assert found.probability.sum() == pytest.approx(n_matched, rel=0.02)
-    again = matching(*known.ends, 20 * known.similarity + constant, known.shape).probability
+    again = matching(known, 20 * known.similarity + constant).probability
     assert again == pytest.approx(found.probability, abs=1e-3)
     is_match = (known.source == known.target) & (known.source < share * 150)
     assert found.probability[is_match].mean() > 0.45 > 0.001 > found.probability[~is_match].mean()
@@ -195,7 +203,7 @@ def test_a_clear_match_is_similar_the_best_of_both_and_well_ahead_on_one_side():
     assert n_clear({(0, 0): 0.9, (1, 0): 0.9}) == 1  # two of which one at most is a match
     assert n_clear({}) == 0
     less = candidates({(0, 0): CLEAR_SIMILARITY - 0.1})
-    assert _n_clear(less) == 0 and _n_clear(less._replace(clear_similarity=CLEAR_SIMILARITY - 0.1)) == 1
+    assert _n_clear(less) == 0 and _n_clear(replace(less, clear_similarity=CLEAR_SIMILARITY - 0.1)) == 1
 
 
 def test_rivals_are_the_others_of_a_line():
@@ -214,13 +222,13 @@ def test_log_odds_are_a_constant_and_weighted_features():
 def test_without_links_weights_are_typical_and_nothing_misleads():
     known = drawn(100, 0.9)
     found = learn_weights(known, FEATURES, NO_LINKS)
-    judged = bounded_log_odds(known, found.log_odds(known.columns), NO_LINKS)
+    judged = bounded_log_odds(known, found.log_odds(known.features), NO_LINKS)
     assert (
         found.weights.tolist() == [20.0, 0.0]
         and judged.misleading == judged.n_links == 0
         and judged.wrong == TYPICAL_WRONG_SHARE
     )
-    p = matching(*known.ends, found.log_odds(known.columns), known.shape).probability
+    p = matching(known, found.log_odds(known.features)).probability
     assert p.sum() == pytest.approx(found.n_matched, rel=0.02)
 
 
@@ -237,7 +245,7 @@ def test_neither_similarity_nor_its_absence_is_certain():
     known = candidates({(0, 0): 1.0, (1, 1): 0.1}, (3, 4))
     log_odds = np.array([9.0, -9.0])
     judged = bounded_log_odds(known, log_odds, NO_LINKS)
-    p = matching(*known.ends, log_odds, known.shape).probability
+    p = matching(known, log_odds).probability
     unmatched = 1 - p
     q = (1 - TYPICAL_WRONG_SHARE) * (p + unmatched / 4) + TYPICAL_WRONG_SHARE / 4
     assert judged.log_odds == pytest.approx(np.log(q / (1 - q))) and 3 < judged.log_odds[0] < 4
@@ -249,7 +257,7 @@ def test_neither_similarity_nor_its_absence_is_certain():
 def test_targets_of_a_source_with_several_are_judged_as_if_each_were_alone(odds, other):
     """Source 0 has all pairs but the last, which source 1 has with a target of its own; of many targets."""
     m, source = 100_000, np.array([0] * len(odds) + [1])
-    known = CandidatePairs(
+    known = judged_pairs(
         source, np.arange(len(source)), np.ones(len(source)), np.ones((len(source), 1)), (2, m), (2, m)
     )
     bounded = bounded_log_odds(known, np.array([*odds, other]), NO_LINKS)
@@ -285,9 +293,9 @@ def test_links_to_others_than_the_similar_one_make_similarity_doubtful():
 def test_few_links_leave_log_odds_near_those_by_the_number_of_counterparts():
     """Each source has one target, similar by half, and links say that it is the right one, the surer the more."""
     pairs = candidates({(i, i): 0.5 for i in range(400)}, (400, 400))
-    without = learn_weights(pairs, FEATURES, NO_LINKS).log_odds(pairs.columns)[0]
+    without = learn_weights(pairs, FEATURES, NO_LINKS).log_odds(pairs.features)[0]
     links = np.stack([np.arange(400)] * 2, axis=1)
-    after = [learn_weights(pairs, FEATURES, links[:n]).log_odds(pairs.columns)[0] - without for n in (2, 20, 200)]
+    after = [learn_weights(pairs, FEATURES, links[:n]).log_odds(pairs.features)[0] - without for n in (2, 20, 200)]
     assert abs(after[0]) < 0.1 and after[0] < after[1] < after[2] - 0.5
 
 
@@ -297,10 +305,7 @@ def test_links_that_are_not_found_lower_the_number_of_counterparts():
     right, wrong = (
         learn_weights(pairs, FEATURES, np.stack([np.arange(30), (np.arange(30) + by) % 60], axis=1)) for by in (0, 30)
     )
-    probability = [
-        matching(*pairs.ends, learned.log_odds(pairs.columns), pairs.shape).probability.mean()
-        for learned in (right, wrong)
-    ]
+    probability = [matching(pairs, learned.log_odds(pairs.features)).probability.mean() for learned in (right, wrong)]
     assert probability[0] > 0.9 and probability[1] < 0.5
 
 
@@ -322,8 +327,9 @@ def test_links_that_the_comparison_is_wrong_about_teach_nothing():
 
 def test_links_are_found_among_pairs():
     links = np.array([[0, 2], [1, 1]])
-    assert are_links(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 0]), links, 3).tolist() == [False, True, True, False]
-    assert are_links(np.array([0]), np.array([0]), NO_LINKS, 3).tolist() == [False]
+    pairs = ScoredPairs(np.array([0, 0, 1, 1]), np.array([1, 2, 1, 0]), (2, 3))
+    assert pairs.are_among(links).tolist() == [False, True, True, False]
+    assert pairs.are_among(NO_LINKS).tolist() == [False] * 4
 
 
 # names that mislead

@@ -11,7 +11,7 @@ from conftest import SMALL_BEST
 from voting import make_entities
 
 from mixtea import MixTEA, train
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.council.summary import misleading_links, misleading_shares, voters_line
 from mixtea.errors import MixTEAError, NotFittedError, RunError, VoterError
@@ -22,7 +22,6 @@ from mixtea.vote import Evidence, Voter, register
 from mixtea.voters import registry
 from mixtea.voters.base import Cost, VotingState
 from mixtea.voters.names.voter import Names
-from mixtea.voters.open_entities import EntityPairs
 from mixtea.voters.plugin import PluginVoter, make_voter
 from mixtea.voters.registry import known_voters, package_of, voter_class
 from mixtea.voters.validate import voter_scores
@@ -86,7 +85,7 @@ def ask(tiny):
     """Call a method of the voter `faulty`, bound to a task of five entities a side."""
     entities = make_entities(5, 5)
     state = VotingState(tiny, CONFIG, entities, torch.Generator())
-    pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
+    pairs = entities.open_pairs(pairs_of_keys(torch.arange(3), (5, 5)))
     return lambda method: CALLS[method](make_voter("faulty", tiny, CONFIG), state, pairs)
 
 
@@ -208,7 +207,7 @@ def test_what_can_be_meant_is_taken(ask, method, result, wanted):
 def test_infinite_log_odds_of_reviewers_are_refused(tiny):
     said = replace(tiny, reviewed=Reviewed(np.array([[0, 0]]), np.array([np.inf])))
     entities = make_entities(5, 5)
-    pairs = EntityPairs(pairs_of_keys(torch.arange(3), (5, 5)), entities)
+    pairs = entities.open_pairs(pairs_of_keys(torch.arange(3), (5, 5)))
     with pytest.raises(VoterError, match=f"The voter 'reviewer' {BEYOND}"):
         voter_scores(
             make_voter("reviewer", said, CONFIG), pairs, VotingState(said, CONFIG, entities, torch.Generator())

@@ -14,15 +14,16 @@ from conftest import SMALL_BEST
 from voting import make_entities
 
 from mixtea import MixTEA
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.read_only import read_only
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
+from mixtea.council.opinions import belief_of
 from mixtea.errors import VoterError
 from mixtea.graph.task import Reviewed, Task
 from mixtea.vote import Voter, register
-from mixtea.voters.base import Belief, VotingState
-from mixtea.voters.open_entities import EntityPairs
+from mixtea.voters.base import VotingState
 from mixtea.voters.plugin import make_voter
-from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
+from mixtea.voters.plugin_view import PluginState, task_view
 from mixtea.voters.validate import voter_scores
 
 PARTS = ("task", "vectors", "belief", "sure")
@@ -32,9 +33,9 @@ def state_of(task):
     """The state of a training: vectors, a belief and a sure pair."""
     n, m = task.source.n_entities, task.target.n_entities
     entities = make_entities(n, m)
-    pairs = EntityPairs(pairs_of_keys(torch.arange(n), (n, m)), entities)
+    pairs = entities.open_pairs(pairs_of_keys(torch.arange(n), (n, m)))
     vectors, sure = torch.ones(n + m, 4, requires_grad=True), torch.tensor([[0, 0]])
-    belief = Belief(pairs, torch.full((n,), 0.5))
+    belief = belief_of(pairs, torch.full((n,), 0.5), None)
     return VotingState(task, Config(), entities, torch.Generator(), vectors=vectors, belief=belief, sure=sure, epoch=1)
 
 
@@ -57,7 +58,7 @@ def arrays_in(value, path):
 def test_no_array_can_be_written_to(told):
     state = PluginState(state_of(told))
     found = dict(pair for part in PARTS for pair in arrays_in(getattr(state, part), part))
-    found |= dict(arrays_in(pairs_view(state_of(told).belief.pairs), "pairs"))
+    found |= dict(arrays_in(read_only(state_of(told).belief.by_entity), "pairs"))
     assert {
         "task.train", "task.rejected", "task.reviewed.log_odds", "task.source.ids", "task.target.triples",
         "task.source.labels.text.data", "task.target.attributes.value.codes", "task.source.vectors", "vectors",
@@ -122,7 +123,7 @@ def test_who_writes_is_named_and_nothing_has_changed(rings, what):
     with pytest.raises(
         VoterError, match=r"The voter 'writing' .* failed in score: ValueError: .*(read-only|own its data)"
     ):
-        voter_scores(make_voter("writing", rings, Config()), state.belief.pairs, state)
+        voter_scores(make_voter("writing", rings, Config()), state.belief, state)
     assert all(np.array_equal(*both) for both in zip(before, (a for _, a in arrays_in_own(rings)), strict=True))
     assert state.belief.p.eq(0.5).all() and state.vectors.eq(1).all() and state.sure.eq(0).all()
 

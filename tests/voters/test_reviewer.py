@@ -11,11 +11,11 @@ import torch
 from conftest import SMALL_BEST, make_graph, said_task
 
 from mixtea import MixTEA
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import STRUCTURE_VOTERS, Config
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Reviewed
 from mixtea.voters.base import VotingState
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
 from mixtea.voters.registry import voter_class
 from mixtea.voters.reviewer import Reviewer
 
@@ -31,9 +31,9 @@ def told(pairs=((1, 2), (2, 1), (1, 2)), log_odds=(1.5, -2.0, 0.5)):
 
 def asked(task):
     """All pairs of 1 and 2 with 2 and 1, and what is looked at meanwhile."""
-    entities = OpenEntities((torch.tensor([1, 2]), torch.tensor([5, 4])), (3, 3), (2, 2))
+    entities = OpenIndex((torch.tensor([1, 2]), torch.tensor([5, 4])), (3, 3), (2, 2))
     state = VotingState(task, CONFIG, entities, torch.Generator())
-    return EntityPairs(pairs_of_keys(torch.arange(4), (2, 2)), entities), state
+    return entities.open_pairs(pairs_of_keys(torch.arange(4), (2, 2))), state
 
 
 def test_it_has_a_name_and_needs_opinions():

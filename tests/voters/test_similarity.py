@@ -9,10 +9,11 @@ import pytest
 from conftest import SMALL_BEST, said_graph, said_task
 
 from mixtea import MixTEA
+from mixtea.compute.scored_pairs import rank_within
 from mixtea.config import Config
 from mixtea.council.council import bind_voters
 from mixtea.graph.labels import Labels
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_of, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_of, similar_pairs
 
 STRUCTURE = ("forward", "backward", "propagation", "agreement")
 COMPARING = ("names", "attributes", "descriptions")
@@ -21,30 +22,34 @@ NONE = np.empty((0, 2), dtype=np.int64)
 
 def test_ranks_within_a_line_are_by_value():
     line, value = np.array([3, 0, 3, 3, 0]), np.array([0.1, 0.5, 0.9, 0.4, 0.6])
-    assert rank_of(line, value).tolist() == [2, 1, 0, 1, 0]
-    assert rank_of(line[:0], value[:0]).tolist() == []
+    assert rank_within(line, value).tolist() == [2, 1, 0, 1, 0]
+    assert rank_within(line[:0], value[:0]).tolist() == []
 
 
 def test_each_pair_counts_once_with_its_greatest_value():
-    found = best_of(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3))
-    assert [part.tolist() for part in found[:3]] == [[0, 1], [1, 2], [0.5, 0.7]] and found.details is None
-    assert [len(part) for part in best_of(NONE[:, 0], NONE[:, 1], np.empty(0), (2, 3))[:3]] == [0, 0, 0]
+    found = best_of(similar_pairs(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3)))
+    assert [part.tolist() for part in (*found.ends, found.value)] == [[0, 1], [1, 2], [0.5, 0.7]]
+    assert len(best_of(similar_pairs(NONE[:, 0], NONE[:, 1], np.empty(0), (2, 3)))) == 0
 
 
 def test_the_details_of_a_pair_are_those_of_its_greatest_value():
     details = np.array([[1, 2], [3, 4], [5, 6]])
-    found = best_of(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3), details)
+    found = best_of(
+        similar_pairs(np.array([1, 0, 1]), np.array([2, 1, 2]), np.array([0.4, 0.5, 0.7]), (2, 3), details=details)
+    )
     assert found.details.tolist() == [[3, 4], [5, 6]]
 
 
 def test_few_of_each_entity_are_kept_and_all_that_are_equal():
     n = CANDIDATES_PER_ENTITY + 10
     star = np.zeros(n, dtype=np.int64), np.arange(n)
-    assert len(best_of(*star, np.linspace(0.1, 0.9, n), (1, n)).value) == n  # each is the only one of its target
+    assert (
+        len(best_of(similar_pairs(*star, np.linspace(0.1, 0.9, n), (1, n))).value) == n
+    )  # each is the only one of its target
     pairs = np.indices((n, n)).reshape(2, -1)
     value = np.random.default_rng(1).random(n * n)
     value[:n] = 1.0
-    found = best_of(*pairs, value, (n, n))
+    found = best_of(similar_pairs(*pairs, value, (n, n)))
     assert (found.source == 0).sum() == n and len(found.value) < n * n
     assert (np.diff(found.source * n + found.target) > 0).all()
 
@@ -57,7 +62,7 @@ def test_the_odds_of_a_pair_are_against_one_of_which_nothing_is_known(told):
     found = opinions.log_odds(opinions.found.source, opinions.found.target)
     assert found == pytest.approx(opinions.judged.log_odds + np.log(n_open))
     source, target = (ends.ravel() for ends in np.indices(opinions.shape))
-    apart = ~np.isin(source * 30 + target, opinions.key)
+    apart = ~np.isin(source * 30 + target, opinions.found.key)
     others = opinions.judged.of_others(source[apart], target[apart])
     assert opinions.log_odds(source[apart], target[apart]) == pytest.approx(others + np.log(n_open))
     assert (others < np.log(1 / 30) + 1e-9).all()  # a target among 30

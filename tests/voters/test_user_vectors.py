@@ -10,12 +10,12 @@ import pytest
 import torch
 from conftest import SMALL_BEST, make_graph
 from processes import run
+from voting import known_pairs
 
 from mixtea import Config, MixTEA, Task
 from mixtea.council.council import Council, bind_voters, cover_isolated
-from mixtea.relations.scored_pairs import ScoredPairs
+from mixtea.graph.joint_index import find_open_entities
 from mixtea.voters.base import VotingState
-from mixtea.voters.open_entities import EntityPairs, find_open_entities
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
 from mixtea.voters.validate import voter_scores
 
@@ -45,12 +45,12 @@ def asked(task, **settings):
 
 def every_pair(state):
     sides = [torch.arange(n) for n in state.entities.sizes]
-    return EntityPairs(state.entities.pairs(*map(torch.flatten, torch.meshgrid(*sides, indexing="ij"))), state.entities)
+    return state.entities.open_pairs(state.entities.pairs(*map(torch.flatten, torch.meshgrid(*sides, indexing="ij"))))
 
 
 def likeness(voter):
     found = voter.opinions().found
-    return {(int(s), int(t)): float(v) for s, t, v in zip(*found[:3], strict=True)}
+    return {(int(s), int(t)): float(v) for s, t, v in zip(*found.ends, found.value, strict=True)}
 
 
 def test_likeness_is_the_cosine_above_that_of_any_two():
@@ -70,10 +70,11 @@ def test_scores_are_log_odds_and_silence_where_a_side_has_none(precision):
     pairs = every_pair(state)
     scores = voter_scores(voter, pairs, state)
     assert scores.dtype == getattr(torch, precision)
-    assert scores.isnan().tolist() == [s == 3 or t == 2 for s, t in zip(pairs.source, pairs.target, strict=True)]
-    odds = voter.opinions().log_odds(pairs.source, pairs.target)
+    source, target = pairs.by_entity.ends
+    assert scores.isnan().tolist() == [s == 3 or t == 2 for s, t in zip(source, target, strict=True)]
+    odds = voter.opinions().log_odds(source, target)
     torch.testing.assert_close(scores, torch.from_numpy(0.2 * odds).to(scores.dtype), equal_nan=True)
-    by_pair = dict(zip(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True), odds, strict=True))
+    by_pair = dict(zip(zip(source.tolist(), target.tolist(), strict=True), odds, strict=True))
     assert (
         by_pair[0, 1] == pytest.approx(by_pair[2, 4], abs=1e-3)
         and by_pair[2, 4] > 0 > by_pair[0, 0]
@@ -141,7 +142,7 @@ def test_it_maps_entities_without_triples():
 def test_it_explains_itself_by_the_cosine():
     voter, _ = asked(task_of())
     assert voter.explain(2, 4) == ()  # nothing is known of other candidates
-    voter.known = ScoredPairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
+    voter.known = known_pairs(np.array([2]), np.array([4]), np.ones(1), {"descriptions": np.array([0.4])})
     assert voter.explain(2, 4) == [("the given vectors' cosine is 1.000", 0.4)]
     [unknown] = voter.explain(2, 0)  # no stored candidate, so its score is not known
     assert unknown.what == "the given vectors' cosine is 0.707" and np.isnan(unknown.weight)

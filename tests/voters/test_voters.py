@@ -8,19 +8,20 @@ import numpy as np
 import oracle
 import pytest
 import torch
+from voting import known_pairs
 
 from mixtea import Task
-from mixtea.compute.pairs import Pairs, pairs_of_keys
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.config import Config
+from mixtea.council.opinions import belief_of
 from mixtea.graph.graph import Graph
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.relations import join as meetings
 from mixtea.relations.neighbours import Neighbourhood
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.agreement import steps as agreement_steps
 from mixtea.voters.agreement.voter import Agreement
-from mixtea.voters.base import Belief, VotingState
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
+from mixtea.voters.base import VotingState
 from mixtea.voters.propagation import graph as propagation_graph
 from mixtea.voters.propagation.graph import PropagationGraph, Sizes
 from mixtea.voters.propagation.voter import Propagation
@@ -52,13 +53,13 @@ def bound(kind, of=None, **settings):
 
 
 def state_of(voter, rows=ROWS, **about):
-    entities = OpenEntities(rows, (5, 5), (len(rows[0]), len(rows[1])))
+    entities = OpenIndex(rows, (5, 5), (len(rows[0]), len(rows[1])))
     return VotingState(voter.task, voter.config, entities, torch.Generator().manual_seed(5), **about)
 
 
 def all_pairs(state):
     n, m = state.entities.shape
-    return EntityPairs(pairs_of_keys(torch.arange(n * m), (n, m)), state.entities)
+    return state.entities.open_pairs(pairs_of_keys(torch.arange(n * m), (n, m)))
 
 
 def columns(triples):
@@ -115,7 +116,7 @@ def test_propagation_finds_the_twin_of_each_entity():
     voter = bound(Propagation, mirrored, propagation_label_dim=512)
     state = state_of(voter, (torch.tensor([1, 2, 3, 4]), torch.tensor([6, 7, 8, 9])))
     voter.learn(state)
-    scores = voter.score(EntityPairs(voter.propose(state), state.entities), state).view(4, 4)
+    scores = voter.score(state.entities.open_pairs(voter.propose(state)), state).view(4, 4)
     assert scores.argmax(1).tolist() == [0, 1, 2, 3]
     torch.testing.assert_close(scores.diagonal(), torch.ones(4, dtype=torch.float64))
 
@@ -143,8 +144,8 @@ def test_nothing_speaks_for_entities_that_nothing_known_reaches():
     voter.learn(state)
     scores = voter.score(all_pairs(state), state)
     assert scores[0] > 0.9 and scores[1:].tolist() == [0, 0, 0]
-    untaught = OpenEntities(state.entities.rows, (5, 5), (1, 2))  # as if the second source had no triples
-    assert untaught.mask_without_triples(all_pairs(state).rows, scores).isnan().tolist() == [False, False, True, True]
+    untaught = OpenIndex(state.entities.rows, (5, 5), (1, 2))  # as if the second source had no triples
+    assert untaught.mask_without_triples(all_pairs(state), scores).isnan().tolist() == [False, False, True, True]
 
 
 def test_propagation_goes_on_from_what_it_remembers():
@@ -165,7 +166,7 @@ def test_propagation_goes_on_from_what_it_remembers():
 def test_the_two_directions_share_one_cosine_and_say_nothing_of_entities_without_triples():
     forward, backward = bound(Forward, vote_candidates=1), bound(Backward)
     vectors = torch.randn(10, 3, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
-    entities = OpenEntities(ROWS, (5, 5), (2, 3))  # the third source has no triples
+    entities = OpenIndex(ROWS, (5, 5), (2, 3))  # the third source has no triples
     state = VotingState(forward.task, forward.config, entities, torch.Generator(), vectors=vectors)
     asked = all_pairs(state)
     wanted = (unit(vectors[ROWS[0]]) @ unit(vectors[ROWS[1]]).T).masked_fill(
@@ -173,7 +174,7 @@ def test_the_two_directions_share_one_cosine_and_say_nothing_of_entities_without
     )
     torch.testing.assert_close(forward.score(asked, state).view(3, 3), wanted, equal_nan=True)
     assert forward.opinion == backward.opinion == "vectors"
-    assert isinstance(forward.propose(state), Pairs) and len(forward.propose(state)) <= 6
+    assert isinstance(forward.propose(state), ScoredPairs) and len(forward.propose(state)) <= 6
 
 
 BELIEF = {(1, 6): 0.9, (1, 7): 0.2, (2, 7): 0.6, (4, 9): 0.3, (0, 5): 1.0, (3, 8): 1.0}
@@ -184,7 +185,7 @@ def agreement_voter():
     state = state_of(voter)
     asked = all_pairs(state)
     p = [BELIEF.get((s, t), 0.0) for s in ROWS[0].tolist() for t in ROWS[1].tolist()]
-    state.belief = Belief(asked, torch.tensor(p, dtype=torch.float64))
+    state.belief = belief_of(asked, torch.tensor(p, dtype=torch.float64), None)
     return voter, asked, state
 
 
@@ -209,18 +210,18 @@ def test_one_local_step_on_plain_arrays_is_agreement(at_once, monkeypatch):
     monkeypatch.setattr(meetings, "TRIPLES_PER_BLOCK", at_once)
     voter, asked, state = agreement_voter()
     belief = state.belief.p.numpy()
-    near = Neighbourhood(voter.task, ScoredPairs(asked.source, asked.target, belief, {}))
-    local = [near.score(s, t) for s, t in zip(asked.source.tolist(), asked.target.tolist(), strict=True)]
+    near = Neighbourhood(voter.task, known_pairs(*asked.by_entity.ends, belief, {}))
+    local = [near.score(s, t) for s, t in zip(*(end.tolist() for end in asked.by_entity.ends), strict=True)]
     assert local == pytest.approx(voter.score(asked, state).tolist()) and max(local) > 0.3
 
 
 def test_agreement_and_propagation_name_the_neighbours_that_speak():
     voter, asked, state = agreement_voter()
-    voter.known = ScoredPairs(asked.source, asked.target, state.belief.p.numpy(), {})
+    voter.known = known_pairs(*asked.by_entity.ends, state.belief.p.numpy(), {})
     found = voter.explain(1, 1)
     assert found[0].what == "inverse of r0: e0 ~ inverse of r1: e5" and found[0].weight > found[-1].weight > 0
     assert math.log1p(sum(row.weight for row in found)) == pytest.approx(
-        voter.score(asked, state)[(asked.source == 1) & (asked.target == 1)].item()
+        voter.score(asked, state)[asked.by_entity.find(np.array([1]), np.array([1]))[0]].item()
     )
     sure = bound(Propagation)
     assert sure.explain(1, 1) == []  # before anything is known
@@ -246,7 +247,7 @@ def test_agreement_by_hand():
     voter = bound(Agreement, task([(0, 0, 1)], [(5, 1, 6)], ((0, 0),), (("r",), (1, "q"))))
     state = state_of(voter, (torch.tensor([1]), torch.tensor([6])))
     asked = all_pairs(state)
-    state.belief = Belief(asked, torch.tensor([0.5], dtype=torch.float64))
+    state.belief = belief_of(asked, torch.tensor([0.5], dtype=torch.float64), None)
     alike = 0.5 / 1.5  # belief in the one meeting, over (0.5 + 1) on either side
     assert voter.score(asked, state).item() == pytest.approx(math.log1p(alike))
 

@@ -6,11 +6,11 @@ import oracle
 import pytest
 import torch
 
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.training.fuse import bidirectional_votes, fuse, rectify, vote_weights
 from mixtea.voters.directions import directions
-from mixtea.voters.votes import Votes, no_votes
+from mixtea.voters.votes import make_votes, no_votes
 
 # The situation of the paper's Figure 2: the right pairs on the diagonal, two directions that agree on some pairs and
 # conflict on others. From source to target, rows 0, 1 and 2 choose targets 0, 0 and 2; from target to source, columns
@@ -20,7 +20,7 @@ FORWARD, BACKWARD = [(0, 0), (1, 0), (2, 2)], [(0, 0), (1, 1), (1, 2)]
 
 def votes_of(pairs, n=3, m=3):
     source, target = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
-    return Votes(source, target, torch.ones(len(source), dtype=torch.float64), (n, m))
+    return make_votes(source, target, torch.ones(len(source), dtype=torch.float64), (n, m))
 
 
 def test_figure_2_fused_and_rectified():

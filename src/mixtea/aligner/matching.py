@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.decide.choose import MIN_PROBABILITY
 from mixtea.decide.mapping import GIVEN
 from mixtea.decide.new_entities import COLUMNS, Matches, TargetOwners, decide_new
-from mixtea.decide.text_matcher import MatchedPairs, TextMatcher
+from mixtea.decide.text_matcher import TextMatcher
 from mixtea.errors import ConfigError
 from mixtea.io.new_rows import NewRows, read_new_rows
 
@@ -51,14 +52,14 @@ def _match_new(aligner: MixTEA, matcher: TextMatcher, read: NewRows, k: int, *, 
     """Return the candidates of the rows that the run does not have as they are."""
     asked, others = read.rows[~read.same], read.place[(read.place >= 0) & ~read.same]
     judged = matcher(read.graph, once=once, without=others)
-    target, probability, if_free = best_candidates(judged, asked)
+    target, probability, if_free = best_candidates(judged.pairs, asked)
     ids, taken = read.graph.ids[asked], matcher.taken.without(aligner.task_.source.ids[others])
     decision, by = decide_new(ids, judged.known[asked], target, probability, if_free, taken, once=once)
     columns = (target[:, :k], probability[:, :k], if_free[:, :k], by[:, :k])
     return _frame(aligner, ids, *columns, decision, stored=False)
 
 
-def best_candidates(judged: MatchedPairs, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def best_candidates(judged: ScoredPairs, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (targets, probabilities, those if the target were free) [asked, k] of sources; -1 for no target.
 
     k is as many as the source with the most has, one at least. What is mapped comes first, then what would be the

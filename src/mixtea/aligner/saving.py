@@ -14,7 +14,9 @@ import numpy as np
 import torch
 
 from mixtea import __version__
+from mixtea.compute.arrays import as_array, as_tensors
 from mixtea.compute.device import choose_device, describe_device
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.config import Config
 from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
@@ -35,7 +37,7 @@ DECODING = ("decoder", "decode_voters", "candidates")  # settings that may chang
 
 def run_contents(aligner: MixTEA, pages: Table[str, str]) -> Run:
     """Return the contents of a run folder for a fitted aligner."""
-    weights = {name: value.cpu().contiguous().numpy() for name, value in aligner._student.state_dict().items()}
+    weights = {name: as_array(value) for name, value in aligner._student.state_dict().items()}
     return Run(
         aligner.task_, aligner._trained_config(), weights, aligner._records, aligner._trace,
         opinion_arrays(aligner._last), aligner.answers_, aligner.metrics_ | as_numbers(aligner.by_evidence_),
@@ -85,12 +87,12 @@ def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None)
     dtype = getattr(torch, run.config.precision)
     structure = build_structure(run.task.source, run.task.target, run.config).to(place, dtype)
     student = Encoder(structure, run.config, torch.Generator(place))
-    student.load_state_dict({name: torch.from_numpy(v) for name, v in run.weights.items()})
+    student.load_state_dict(as_tensors(run.weights, torch.device("cpu")))
     aligner.task_, aligner._student, aligner._vectors = run.task, student, None
     if not torch.isfinite(aligner.vectors_).all():
         raise RunError(f"{folder / 'weights.safetensors'}: damaged (it leads to vectors without end).")
     about = run.about
-    aligner._last = _opinions(run.opinions, about["voter_weights"], about.get("voter_wrong_shares", {}))
+    aligner._last = _opinions(run.task, run.opinions, about["voter_weights"], about.get("voter_wrong_shares", {}))
     aligner._trace, aligner._answers, aligner._answers_by = dict(run.trace), run.answers, run.config
     aligner.config_ = run.config
     aligner._matched_since = run.about.get("matched_since_training", 0)
@@ -108,18 +110,19 @@ def opinion_arrays(last: StoredOpinions | None) -> dict[str, np.ndarray]:
     """Convert opinions to arrays of a run folder."""
     if last is None:
         return {}
-    scores = {f"score.{name}": values for name, values in last.scores.items()}
-    return {"source": last.source, "target": last.target} | scores
+    ends = {"source": last.pairs.source.astype(np.int32), "target": last.pairs.target.astype(np.int32)}
+    return ends | dict(last.pairs.columns)
 
 
 def _opinions(
-    arrays: Table[str, np.ndarray], weights: Table[str, float], wrong: Table[str, float]
+    task: Task, arrays: Table[str, np.ndarray], weights: Table[str, float], wrong: Table[str, float]
 ) -> StoredOpinions | None:  # fmt: skip
     """Convert checked arrays of a run folder to opinions."""
     if not arrays:
         return None
-    scores = {name.removeprefix("score."): a for name, a in arrays.items() if name.startswith("score.")}
-    return StoredOpinions(arrays["source"], arrays["target"], scores, dict(weights), dict(wrong))
+    scores = {name: values for name, values in arrays.items() if name.startswith(SCORE)}
+    ends = [arrays[name].astype(np.int64) for name in ("source", "target")]
+    return StoredOpinions(ScoredPairs.of(ends, task.joint_index.shape, **scores), dict(weights), dict(wrong))
 
 
 def versions() -> dict[str, str]:

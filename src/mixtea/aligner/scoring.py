@@ -37,7 +37,7 @@ def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
     def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
         self._check_fitted()
-        with reproducible(self.config.deterministic), enough_memory(), remembered_sizes():
+        with reproducible(self.config.deterministic, self._threads), enough_memory(), remembered_sizes():
             return method(self, *args, **kwargs)
 
     return run

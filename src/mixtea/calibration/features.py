@@ -6,12 +6,12 @@ target hidden, the same source without one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, group_max
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 
@@ -20,20 +20,12 @@ NO_CANDIDATE_MARGIN = -2 * MAX_LOG_ODDS  # of a source without a candidate
 MIN_SURE_MARGIN = 2.0  # log-odds ahead of rivals, from which on neighbours may count on a pair
 
 
-@dataclass(frozen=True, eq=False)
-class CandidateScores:
-    """Candidates by entity index, with their scores by structure and by text.
+class CandidateScores(ScoredPairs):
+    """Candidates by entity index, with the columns `structure_score` and `text_score`.
 
-    Both scores are in units of the temperature, so that their sum is the logarithm of a weight. `outside_log_weight` is
-    that of other sources in the target of each pair, beside the pairs here.
+    Both are in units of the temperature, so that their sum is the logarithm of a weight. The column
+    `outside_log_weight`, if there is one, is that of other sources in the target of each pair, beside the pairs here.
     """
-
-    source: np.ndarray
-    target: np.ndarray
-    structure_score: np.ndarray
-    text_score: np.ndarray
-    shape: tuple[int, int]
-    outside_log_weight: np.ndarray | None = None
 
     @cached_property
     def total(self) -> np.ndarray:
@@ -49,27 +41,19 @@ class CandidateScores:
     @cached_property
     def column_margin(self) -> np.ndarray:
         """Return [p]: how far each is ahead of the other candidates of its target."""
-        others = log_sum_of_others(self.target, self.total, self.shape[1])
-        return np.clip(
-            self.total - (others if self.outside_log_weight is None else self.outside_log_weight),
-            -MAX_LOG_ODDS,
-            MAX_LOG_ODDS,
-        )
+        others = self.columns.get("outside_log_weight")
+        if others is None:
+            others = log_sum_of_others(self.target, self.total, self.shape[1])
+        return np.clip(self.total - others, -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
     @cached_property
     def margin(self) -> np.ndarray:
         return self.row_margin + self.column_margin
 
-    def where(self, kept: np.ndarray) -> CandidateScores:
-        outside = None if self.outside_log_weight is None else self.outside_log_weight[kept]
-        structure, text = self.structure_score[kept], self.text_score[kept]
-        return CandidateScores(self.source[kept], self.target[kept], structure, text, self.shape, outside)
-
     @cached_property
     def best(self) -> np.ndarray:
         """Return the places of the candidates with the greatest margin per source; the last of equals."""
-        greatest = np.full(self.shape[0], -np.inf)
-        np.maximum.at(greatest, self.source, self.margin)
+        greatest = self.row_max(self.margin)
         place = np.full(self.shape[0], -1)
         there = np.flatnonzero(self.margin == greatest[self.source])
         place[self.source[there]] = there
@@ -88,11 +72,9 @@ class CandidateScores:
         target, margin = self.best_by_source
         return np.stack([margin, neighbours.agreement(np.arange(len(target)), target)], axis=1)
 
-    def without(self, links: np.ndarray) -> CandidateScores:
+    def with_hidden(self, links: np.ndarray) -> CandidateScores:
         """Hide the targets of the links."""
-        hidden = np.zeros(self.shape[1], dtype=bool)
-        hidden[links[:, 1]] = True
-        return self.where(~hidden[self.target])
+        return self.where(~are_in(links[:, 1], self.shape[1])[self.target])
 
     def sure_targets(self) -> np.ndarray:
         """Return [n]: the best candidate of each source where it is well ahead of its rivals on both sides, else -1."""
@@ -104,8 +86,7 @@ class CandidateScores:
 
 def group_log_sums(line: np.ndarray, value: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return [n] the greatest value of each line, and the sum of exp(value - greatest) there."""
-    greatest = np.full(n, -np.inf)
-    np.maximum.at(greatest, line, value)
+    greatest = group_max(line, value, n)
     return greatest, np.bincount(line, np.exp(value - greatest[line]), minlength=n)
 
 
@@ -122,14 +103,13 @@ def holdout_candidates(pairs: CandidateScores, open_candidates: CandidateScores,
     `pairs` share an end with the links at least; `open_candidates`, those of all open entities, have the rivals for a
     target without a link.
     """
-    held = [np.zeros(n, dtype=bool) for n in pairs.shape]
-    held[0][links[:, 0]] = held[1][links[:, 1]] = True
+    held = [are_in(links[:, end], n) for end, n in enumerate(pairs.shape)]
     greatest, total = group_log_sums(open_candidates.target, open_candidates.total, pairs.shape[1])
     with np.errstate(divide="ignore"):
         others = (greatest + np.log(total))[pairs.target]
     among = log_sum_of_others(pairs.target, pairs.total, pairs.shape[1])
     outside = np.where(held[1][pairs.target], among, np.maximum(others, -1e9))
-    return replace(pairs, outside_log_weight=outside).where(held[0][pairs.source])
+    return pairs.with_columns(outside_log_weight=outside).where(held[0][pairs.source])
 
 
 class Examples(NamedTuple):
@@ -172,7 +152,7 @@ class MatchedNeighbours:
     """Neighbours of sources by the neighbours of their matches; `matched` [n] is the target of each source, or -1."""
 
     def __init__(self, task: Task, matched: np.ndarray) -> None:
-        self.shape = (task.source.n_entities, task.target.n_entities)
+        self.shape = task.joint_index.shape
         ends = _edges(task.source)
         ends = ends[matched[ends[:, 1]] >= 0]
         self.match = matched[ends[:, 1]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from scipy.special import logit
+from torch import Tensor
 
 from mixtea.calibration.calibrator import Calibration, logistic, sigmoid
 from mixtea.calibration.features import (
@@ -20,8 +21,8 @@ from mixtea.calibration.features import (
     pair_features,
 )
 from mixtea.calibration.match_prior import estimate_match_prior
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy
 from mixtea.graph.task import Task
-from mixtea.voters.candidate_pairs import are_links
 from mixtea.voters.names.disambiguation import own_types
 from mixtea.voters.student import VECTORS_GROUP
 
@@ -50,9 +51,9 @@ class PairProbabilities:
     ) -> None:  # fmt: skip
         self.task, self.decoded, self.last, self.source_index = task, decoded, last, source_index
         self.once, self.multiple_targets = once, multiple_targets
-        self.shape = (task.source.n_entities, task.target.n_entities)
-        own, pairs = decoded.entities.own, decoded.opinions.pairs
-        self.source, self.target = own[0][pairs.source].cpu().numpy(), own[1][pairs.target].cpu().numpy()
+        self.shape = task.joint_index.shape
+        self.candidates = decoded.opinions.pairs.by_entity
+        self.source, self.target = self.candidates.ends
         self.row = np.full(self.shape[0], -1)
         self.row[source_index] = np.arange(len(source_index))
         self.links_are_random = True
@@ -60,8 +61,7 @@ class PairProbabilities:
     @cached_property
     def has_evidence(self) -> np.ndarray:
         """Return bool [s]: the sources with evidence: they have candidates, or triples at least."""
-        has = np.zeros(self.shape[0], dtype=bool)
-        has[self.source] = True
+        has = are_in(self.source, self.shape[0])
         return (has | ~self.task.source.isolated())[self.source_index]
 
     @cached_property
@@ -132,7 +132,7 @@ class PairProbabilities:
         order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
-        right = are_links(self.source[best], self.target[best], self.task.valid, self.shape[1])
+        right = self.candidates.where(best).are_among(self.task.valid)
         found = sigmoid(seen @ logistic(seen[best], right, *RECALIBRATION)) * of_source[self.source]
         return found if multiple_targets else cap_sums(self.source, found, of_source)
 
@@ -152,7 +152,7 @@ class PairProbabilities:
         """
         n = len(self.task.train) + len(self.task.valid)
         before = n / (n + HALF_WEIGHT_LINKS)
-        at = are_links(self.source, self.target, self.task.valid, self.shape[1])
+        at = self.candidates.are_among(self.task.valid)
         weight = np.linspace(0.01, 0.99, 99)[:, None]
         found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + MIN_LINK_LIKELIHOOD).sum(axis=1)
         prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
@@ -169,7 +169,7 @@ class PairProbabilities:
         examples = self._examples
         calibration = Calibration(examples.features, examples.right, examples.held_out)
         evidence = self._judged.match_features(self._neighbours)[free]
-        triples = np.log1p(task.source.triple_counts()[free])
+        triples = np.log1p(task.source.degrees[free])
         is_open = self.has_evidence & ~linked
         types, at_most = own_types(task.source)[free], self._at_most(is_open)
         found = estimate_match_prior(evidence, triples, types, is_open, examples, at_most)
@@ -190,7 +190,7 @@ class PairProbabilities:
     def _first_of_decoder(self) -> np.ndarray:
         """Return [s]: the place of the pair that the decoder ranks first for each source, -1 for none."""
         pairs = self.decoded.opinions.pairs
-        first = pairs.best_of_rows(self.decoded.ranking).nonzero().flatten().cpu().numpy()
+        first = as_numpy(pairs.best_of_rows(self.decoded.ranking).nonzero().flatten())
         found = np.full(self.shape[0], -1)
         found[self.source[first[::-1]]] = first[::-1]
         return found[self.source_index]
@@ -202,10 +202,9 @@ class PairProbabilities:
         """
         judged = self._judged
         if multiple_targets:
-            judged = replace(judged, text_score=judged.text_score + self.decoded.gain_of_several)
+            judged = judged.with_columns(text_score=judged.text_score + self.decoded.gain_of_several)
         row = (judged.column_margin if multiple_targets else judged.row_margin)[places]
-        n, m = (graph.triple_counts() for graph in (self.task.source, self.task.target))
-        counts = (n[self.source[places]], m[self.target[places]])
+        counts = self._degrees(self.source[places], self.target[places])
         return pair_features(
             row, judged.column_margin[places], judged.structure_score[places], judged.text_score[places], counts
         )
@@ -213,8 +212,15 @@ class PairProbabilities:
     @cached_property
     def _judged(self) -> CandidateScores:
         """Return the candidates of the open entities."""
-        scores = self.decoded.structure_and_text(self.decoded.opinions.scores)
-        return CandidateScores(self.source, self.target, *scores, self.shape)
+        return self._candidate_scores(self.candidates, self.decoded.opinions.scores)
+
+    def _candidate_scores(self, pairs: ScoredPairs, scores: Mapping[str, Tensor]) -> CandidateScores:
+        structure, text = self.decoded.structure_and_text(scores)
+        return CandidateScores(*pairs.ends, self.shape, {"structure_score": structure, "text_score": text})
+
+    def _degrees(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many triples the ends of pairs have."""
+        return self.task.source.degrees[source], self.task.target.degrees[target]
 
     @cached_property
     def _neighbours(self) -> MatchedNeighbours:
@@ -230,10 +236,12 @@ class PairProbabilities:
         task, judged, best = self.task, self._judged, self._first_of_decoder()
         valid = np.isin(self.source_index, task.valid[:, 0]) & self.has_evidence & (best >= 0)
         sources, places = self.source_index[valid], best[valid]
-        right = are_links(sources, self.target[places], task.valid, self.shape[1])
-        evidence, hidden = (of.match_features(self._neighbours)[sources] for of in (judged, judged.without(task.valid)))
+        right = self.candidates.where(places).are_among(task.valid)
+        evidence, hidden = (
+            of.match_features(self._neighbours)[sources] for of in (judged, judged.with_hidden(task.valid))
+        )
         none = np.zeros(len(sources), dtype=bool)
-        triples = np.log1p(task.source.triple_counts()[sources])
+        triples = np.log1p(task.source.degrees[sources])
         scored = Examples(self._features(places), right, evidence, hidden, triples, none)
         return join_examples(scored, self._holdout_examples) if self._holdout_examples is not None else scored
 
@@ -244,20 +252,21 @@ class PairProbabilities:
         names = set(self.decoded.opinions.scores) - {VECTORS_GROUP}
         if last is None or not names or not names <= last.scores.keys():
             return None
-        kept = np.isin(last.source, task.train[:, 0]) | np.isin(last.target, task.train[:, 1])
+        linked = [are_in(task.train[:, end], n) for end, n in enumerate(self.shape)]
+        kept = linked[0][last.pairs.source] | linked[1][last.pairs.target]
         if not kept.any():
             return None
-        scores = {name: torch.from_numpy(last.scores[name][kept]) for name in sorted(names)}
-        ends = (last.source[kept].astype(np.int64), last.target[kept].astype(np.int64))
-        judged = CandidateScores(*ends, *self.decoded.structure_and_text(scores), self.shape)
-        pairs = holdout_candidates(judged, self._judged, task.train)
+        held = last.pairs.where(kept)
+        scores = {name: torch.as_tensor(held.scores[name]) for name in sorted(names)}
+        pairs = holdout_candidates(self._candidate_scores(held, scores), self._judged, task.train)
         best = pairs.best
-        source, target = pairs.source[best], pairs.target[best]
-        counts = (task.source.triple_counts()[source], task.target.triple_counts()[target])
+        source, counts = pairs.source[best], self._degrees(pairs.source[best], pairs.target[best])
         row, column = pairs.row_margin[best], pairs.column_margin[best]
         found = pair_features(row, column, pairs.structure_score[best], pairs.text_score[best], counts)
-        right = are_links(source, target, task.train, self.shape[1])
-        evidence, hidden = (of.match_features(self._neighbours)[source] for of in (pairs, pairs.without(task.train)))
+        right = pairs.where(best).are_among(task.train)
+        evidence, hidden = (
+            of.match_features(self._neighbours)[source] for of in (pairs, pairs.with_hidden(task.train))
+        )
         return Examples(found, right, evidence, hidden, np.log1p(counts[0]), np.ones(len(best), dtype=bool))
 
 

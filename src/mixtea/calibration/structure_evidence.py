@@ -7,14 +7,13 @@ itself a match? The second is only asked where most of what structure finds abou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from mixtea.calibration.calibrator import logistic, sigmoid
-from mixtea.voters.candidate_pairs import best_rival
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, best_rival
 
 SURE_PROBABILITY = 0.9  # from which on a pair shows the weight of structure
 HALF_TRUST_PAIRS = 100  # sure pairs by which structure counts half
@@ -39,20 +38,12 @@ class BestPairs(NamedTuple):
     features: np.ndarray
 
 
-@dataclass(frozen=True, eq=False)
-class StructureEvidence:
-    """Candidate pairs with scores by structure [p, k], the rank of each by text among the pairs of its source and among
-    those of its target, and how likely they are so far [p].
+class StructureEvidence(ScoredPairs):
+    """Candidate pairs with the columns `structure` [p, k], scores; `rank` [p], the worse of its ranks by text among the
+    pairs of its source and of its target; and `probability` [p], how likely they are so far.
 
     At first pairs are as likely as text makes them, then as text and structure do.
     """
-
-    source: np.ndarray
-    target: np.ndarray
-    scores: np.ndarray
-    ranks: tuple[np.ndarray, np.ndarray]
-    probability: np.ndarray
-    shape: tuple[int, int]
 
     @cached_property
     def sure(self) -> np.ndarray:
@@ -63,16 +54,16 @@ class StructureEvidence:
     def scaled(self) -> np.ndarray:
         """Return [p, k]: scores, with 1 as large as they are for most sure pairs."""
         usual = (
-            np.quantile(self.scores[self.sure], SCALE_QUANTILE, axis=0)
+            np.quantile(self.structure[self.sure], SCALE_QUANTILE, axis=0)
             if self.sure.any()
-            else np.ones(self.scores.shape[1])
+            else np.ones(self.structure.shape[1])
         )
-        return np.maximum(self.scores, 0.0) / np.maximum(usual, MIN_SCORE)
+        return np.maximum(self.structure, 0.0) / np.maximum(usual, MIN_SCORE)
 
     @cached_property
     def best_by_text(self) -> np.ndarray:
         """Return bool [p]: pairs that are each other's best by text."""
-        return np.maximum(*self.ranks) == 0
+        return self.rank == 0
 
     @cached_property
     def found(self) -> np.ndarray:
@@ -82,9 +73,8 @@ class StructureEvidence:
     @cached_property
     def known(self) -> tuple[np.ndarray, np.ndarray]:
         """Return (bool [p], bool [p]): pairs whose source, and whose target, is in a sure pair."""
-        known = [np.zeros(n, dtype=bool) for n in self.shape]
-        known[0][self.source[self.sure]] = known[1][self.target[self.sure]] = True
-        return known[0][self.source], known[1][self.target]
+        ours, theirs = (are_in(line[self.sure], n)[line] for line, n in zip(self.ends, self.shape, strict=True))
+        return ours, theirs
 
     @cached_property
     def around_sure(self) -> BestPairs:
@@ -111,7 +101,7 @@ class StructureEvidence:
         how it looks at entities without a counterpart.
         """
         examples, n = self.sure | self.best_by_text, int(self.sure.sum())
-        columns = np.column_stack([np.minimum(self.scaled, 1.0), self.scores > MIN_SCORE, self.found])
+        columns = np.column_stack([np.minimum(self.scaled, 1.0), self.structure > MIN_SCORE, self.found])
         weights = _fit(columns[examples], self.probability[examples], SIMILAR_PRIOR)
         return n**2 / (n**2 + HALF_TRUST_PAIRS**2) * (columns @ np.maximum(weights[1:], 0.0))
 
@@ -132,7 +122,7 @@ class StructureEvidence:
         least_sure = sure[np.argsort(self.probability[sure], kind="stable")][: max(n, MIN_LEAST_SURE)]
         r = float(self.found[least_sure].mean())
         by_chance = self._are_best(~self.sure)
-        second = ~self.sure & (self.known[0] | self.known[1]) & (np.maximum(*self.ranks) <= 1)
+        second = ~self.sure & (self.known[0] | self.known[1]) & (self.rank <= 1)
         c = float(by_chance[second].sum() / (second.sum() + PSEUDO_PAIRS))
         n_right = min((f - n * c) / max(r - c, MIN_SCORE), n)
         return self.trust * max(n_right - float(self.probability[further].sum()), 0.0)

@@ -10,7 +10,6 @@ consistent: those of an entity add up to at most 1.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -20,14 +19,13 @@ from scipy.special import logit
 from mixtea.calibration.calibrator import sigmoid
 from mixtea.calibration.structure_evidence import SURE_PROBABILITY, StructureEvidence
 from mixtea.compute.matching import match_greedily, matching, shift_for_total
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, rank_within
 from mixtea.config import Config
 from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term
 from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.number_matched import share_matched
-from mixtea.voters.open_entities import OpenEntities
-from mixtea.voters.similarity import rank_of
 from mixtea.voters.student import VECTORS_GROUP
 
 MATCHED_PROBABILITY = 0.5  # of a pair beside which further targets are looked for
@@ -42,12 +40,9 @@ def has_no_links(task: Task) -> bool:
     return not len(task.train) + len(task.valid)
 
 
-def collect_evidence(
-    opinions: Opinions, entities: OpenEntities, voters: Sequence[Voter], task: Task, config: Config
-) -> PairEvidence:
+def collect_evidence(opinions: Opinions, voters: Sequence[Voter], task: Task, config: Config) -> PairEvidence:
     """Collect the evidence of text and structure about the candidates of opinions."""
     by_odds, pairs = calibrated_opinions(voters), opinions.pairs
-    ends = (pairs.source.cpu().numpy(), pairs.target.cpu().numpy())
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
     text = independent_log_odds(opinions.scores, voters, opinions.weights)
     comparing = sorted({voter.opinion for voter in voters if is_independent(voter)} & opinions.scores.keys())
@@ -62,43 +57,41 @@ def collect_evidence(
     for column, name in enumerate(sorted(others)):
         structure[:, column] = np.nan_to_num(_numpy(others[name]))
     possible = np.ones(len(pairs), dtype=bool)
-    for graph, own, rows in zip((task.source, task.target), entities.own, ends, strict=True):
-        is_thing = np.array([not is_vocabulary_term(str(id)) for id in graph.ids], dtype=bool)[own.cpu().numpy()]
-        possible &= is_thing[rows]
+    for graph, entities in zip((task.source, task.target), pairs.by_entity.ends, strict=True):
+        is_thing = np.array([not is_vocabulary_term(str(id)) for id in graph.ids], dtype=bool)
+        possible &= is_thing[entities]
     log_odds = np.sum([np.nan_to_num(part) for part in added], axis=0, initial=0.0) - log_m + np.zeros(len(pairs))
-    return PairEvidence(*ends, log_odds, structure, views, pairs.shape, possible)
+    by_view = np.stack(views, axis=1) if views else np.empty((len(pairs), 0))
+    columns = {"text": log_odds, "structure": structure, "views": by_view, "possible": possible}
+    return PairEvidence(*pairs.numpy().ends, pairs.shape, columns)
 
 
 def _numpy(values: torch.Tensor) -> np.ndarray:
-    return values.double().cpu().numpy()
+    return as_numpy(values.double())
 
 
-@dataclass(frozen=True, eq=False)
-class PairEvidence:
-    """Candidate pairs: log-odds by all text together, scores by structure [p, k], and log-odds by each view of text.
+class PairEvidence(ScoredPairs):
+    """Candidate pairs with the columns `text`, log-odds by all text together; `structure` [p, k], scores by structure;
+    and `views` [p, v], log-odds by each view of text.
 
     A view is NaN where one of both has nothing to compare. Pairs that are not `possible` are never matched.
     """
 
-    source: np.ndarray
-    target: np.ndarray
-    text: np.ndarray
-    structure: np.ndarray
-    views: list[np.ndarray]
-    shape: tuple[int, int]
-    possible: np.ndarray
+    @cached_property
+    def matchable(self) -> ScoredPairs:
+        """Return the possible pairs."""
+        return ScoredPairs(*self.ends, self.shape, self.columns).where(self.possible)
 
     def probability(self, gain_of_several: np.ndarray | None = None) -> np.ndarray:
         """Compute how likely each pair is a match, if a source has one target at most.
 
         With `gain_of_several` [p], which is added to the log-odds, a source has any number of targets.
         """
-        ends = self.source[self.possible], self.target[self.possible]
-        found = matching(*ends, self._log_odds, self.shape).probability
+        found = matching(self.matchable, self._log_odds).probability
         if gain_of_several is not None:
             odds = self._log_odds + gain_of_several[self.possible]
             odds += self._shift_of_further(found, odds)
-            found = matching(*ends, odds, self.shape, several=np.ones(self.shape[0], dtype=bool)).probability
+            found = matching(self.matchable, odds, several=np.ones(self.shape[0], dtype=bool)).probability
         probability = np.zeros(len(self.possible))
         probability[self.possible] = found
         return probability
@@ -109,34 +102,30 @@ class PairEvidence:
         They are looked for beside the best pairs, by their `probability` with one target each: as many sources have one
         as `share_matched` finds among the pairs that are left.
         """
-        source, target = self.source[self.possible], self.target[self.possible]
-        best = match_greedily(source, target, probability, self.shape) & (probability >= MATCHED_PROBABILITY)
-        taken = [np.zeros(n, dtype=bool) for n in self.shape]
-        taken[0][source[best]] = taken[1][target[best]] = True
-        further = np.flatnonzero(taken[0][source] & ~taken[1][target])
+        pairs = self.matchable
+        best = match_greedily(pairs, probability) & (probability >= MATCHED_PROBABILITY)
+        ours, theirs = (are_in(line[best], n)[line] for line, n in zip(pairs.ends, pairs.shape, strict=True))
+        further = np.flatnonzero(ours & ~theirs)
         shift = np.zeros(len(odds))
         if not len(further):
             return shift
-        share = share_matched(source[further], odds[further])
-        total = share * len(np.unique(source[further]))
+        asked = pairs.where(further)
+        total = share_matched(asked.source, odds[further]) * len(np.unique(asked.source))
         if total >= 1:
-            ends = source[further], target[further]
-            shift[further], _ = shift_for_total(*ends, odds[further], self.shape, total, bounds=FURTHER_SHIFTS)
+            shift[further], _ = shift_for_total(asked, odds[further], total, bounds=FURTHER_SHIFTS)
         return shift
 
     @cached_property
     def _log_odds(self) -> np.ndarray:
         """Add text and structure for possible pairs, such that as many are matched as have a counterpart."""
-        source, target, text, structure = (
-            part[self.possible] for part in (self.source, self.target, self.text, self.structure)
-        )
-        n_matched = self._n_matched()
+        pairs, text, n_matched = self.matchable, self.matchable.text, self._n_matched()
         counts = NO_EVIDENCE_WEIGHT + (1 - NO_EVIDENCE_WEIGHT) * self._above_chance(sigmoid(text))
-        ranks = rank_of(source, text), rank_of(target, text)
-        shift_for = partial(shift_for_total, source, target, shape=self.shape, counts=counts, tolerance=SHIFT_TOLERANCE)
+        rank = np.maximum(*(rank_within(line, text) for line in pairs.ends))
+        shift_for = partial(shift_for_total, pairs, counts=counts, tolerance=SHIFT_TOLERANCE)
+        known = {"structure": pairs.structure, "rank": rank}
         shift, found = shift_for(text, total=n_matched)
         for _ in range(STRUCTURE_ROUNDS):
-            evidence = StructureEvidence(source, target, structure, ranks, found.probability, self.shape)
+            evidence = StructureEvidence(*pairs.ends, pairs.shape, {**known, "probability": found.probability})
             n_matched += evidence.n_confirmed()
             score = text + evidence.log_odds_of_similar()
             shift, found = shift_for(score, total=n_matched, start=found.messages)
@@ -147,13 +136,13 @@ class PairEvidence:
 
     def _n_matched(self) -> float:
         """Estimate how many have a counterpart: by the view that is sure of the most pairs, then by others."""
-        seen = [sigmoid(np.nan_to_num(view, nan=-np.inf)) for view in self.views]
+        seen = [sigmoid(np.nan_to_num(view, nan=-np.inf)) for view in self.views.T]
         alone = [np.where(self.possible, p * self._above_chance(p), 0.0) for p in seen]
         order = sorted(range(len(alone)), key=lambda place: -(alone[place] > SURE_PROBABILITY).sum())
         total, rest = 0.0, np.ones(len(self.possible), dtype=bool)
         for place in order:
             total += float(alone[place][rest].sum())
-            rest &= np.isnan(self.views[place])
+            rest &= np.isnan(self.views[:, place])
         return max(total, 1.0)
 
     def _above_chance(self, p: np.ndarray) -> np.ndarray:

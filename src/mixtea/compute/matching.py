@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
+from mixtea.compute.scored_pairs import ScoredPairs
+
 MAX_ROUNDS = 60
 MIN_CHANGE = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
@@ -42,19 +44,17 @@ class Matching(NamedTuple):
 
 
 def matching(
-    source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], *,
-    several: np.ndarray | None = None, start: Messages | None = None, rounds: int = MAX_ROUNDS,
+    pairs: ScoredPairs, log_odds: np.ndarray, *, several: np.ndarray | None = None, start: Messages | None = None,
+    rounds: int = MAX_ROUNDS,
 ) -> Matching:  # fmt: skip
     """Compute how likely each candidate pair is in the matching.
 
     Parameters
     ----------
-    source, target
-        int64 [p]: the ends of each pair, every pair once.
+    pairs
+        Candidate pairs [p], each once, with NumPy arrays.
     log_odds
         [p]: of each pair against both of its ends being unmatched.
-    shape
-        How many sources and targets there are.
     several
         bool [sources]: those that may have any number of targets; none if it is left out.
     start, rounds
@@ -67,10 +67,11 @@ def matching(
 
     Examples
     --------
-    >>> pair = np.array([0, 0, 1])
-    >>> matching(pair, np.array([0, 1, 1]), np.array([3.0, 3.0, 3.0]), (2, 2)).probability.round(3)
+    >>> pairs = ScoredPairs(np.array([0, 0, 1]), np.array([0, 1, 1]), (2, 2))
+    >>> matching(pairs, np.array([3.0, 3.0, 3.0])).probability.round(3)
     array([0.911, 0.043, 0.911])
     """
+    (source, target), shape = pairs.ends, pairs.shape
     weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
     free = None if several is None else several[source]
     to_target, to_source = start or Messages(np.ones(len(source)), np.ones(len(source)))
@@ -116,9 +117,8 @@ def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
 
 
 def shift_for_total(
-    source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int], total: float, *,
-    counts: np.ndarray | None = None, bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.002,
-    start: Messages | None = None,
+    pairs: ScoredPairs, log_odds: np.ndarray, total: float, *, counts: np.ndarray | None = None,
+    bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.002, start: Messages | None = None,
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, at least.
 
@@ -130,14 +130,14 @@ def shift_for_total(
     which these add up to the total. From there the secant of log(sum / total) leads up, and then between both sides.
     """
     low, high = bounds
-    counts = np.ones(len(source)) if counts is None else counts
+    counts = np.ones(len(pairs)) if counts is None else counts
     low = _shift_without_rivals(log_odds, counts, total, bounds)
     messages, above = start, high
     known: list[tuple[float, float]] = []  # (number, log(sum / total)) of the last two
     at = low
     while low + tolerance < above or not known:
         rounds = MAX_ROUNDS if messages is None else WARM_ROUNDS
-        found = matching(source, target, log_odds + at, shape, start=messages, rounds=rounds)
+        found = matching(pairs, log_odds + at, start=messages, rounds=rounds)
         messages = found.messages
         reached = float(found.probability @ counts)
         if reached < total:
@@ -146,7 +146,7 @@ def shift_for_total(
             above = at
         known = [*known[-1:], (at, np.log(max(reached, TINY) / max(total, TINY)))]
         at = _next_shift(known, low, above, tolerance)
-    return float(above), matching(source, target, log_odds + above, shape, start=messages)
+    return float(above), matching(pairs, log_odds + above, start=messages)
 
 
 def _shift_without_rivals(
@@ -174,18 +174,17 @@ def _next_shift(known: Sequence[tuple[float, float]], low: float, high: float, t
     return wanted
 
 
-def match_greedily(
-    source: np.ndarray, target: np.ndarray, probability: np.ndarray, shape: tuple[int, int]
-) -> np.ndarray:
+def match_greedily(pairs: ScoredPairs, probability: np.ndarray) -> np.ndarray:
     """Return bool [p]: the pairs of a one-to-one mapping that takes the likeliest pair again and again; the first of
     equals.
 
     No pair that is left out is likelier than both the pairs that its ends are in.
 
-    >>> source, target = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
-    >>> match_greedily(source, target, np.array([0.9, 0.3, 0.8, 0.2]), (2, 2)).tolist()
+    >>> pairs = ScoredPairs(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), (2, 2))
+    >>> match_greedily(pairs, np.array([0.9, 0.3, 0.8, 0.2])).tolist()
     [True, False, False, True]
     """
+    (source, target), shape = pairs.ends, pairs.shape
     rank = np.empty(len(source), dtype=np.int64)
     rank[np.argsort(-probability, kind="stable")] = np.arange(len(source))
     chosen = np.zeros(len(source), dtype=bool)

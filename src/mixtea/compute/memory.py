@@ -30,6 +30,7 @@ ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls ba
 MIN_BLOCK_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
 CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
 ADVICE = "Use a smaller entity_dim, or a machine with more memory."
+FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."  # advice where pairs fill it
 ResultT = TypeVar("ResultT")
 _sizes: ContextVar[BlockSizes | None] = ContextVar("mixtea_block_sizes", default=None)
 

@@ -9,8 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import enough_memory, row_blocks, sweep
-from mixtea.compute.similarity import Groups, groups_of_equal_rows, tie_tolerance, top_k, unit
+from mixtea.compute.memory import FEWER_PAIRS, enough_memory, row_blocks, sweep
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
+from mixtea.compute.similarity import (
+    Groups,
+    aligned_rows,
+    groups_of_equal_rows,
+    products_by_row,
+    similarities,
+    tie_tolerance,
+    top_k,
+    unit,
+    width,
+)
 from mixtea.errors import MissingExtraError
 
 MIN_INDEXED_TARGETS = 10_000  # targets; below it an index is not worth building
@@ -150,3 +161,49 @@ def _pair_nearness(source: Tensor, target: Tensor, metric: str) -> Tensor:
     if metric == "cosine":
         return (source * target).sum(-1)
     return -torch.linalg.vector_norm(source - target, ord=1 if metric == "manhattan" else 2, dim=-1)
+
+
+@enough_memory(FEWER_PAIRS)
+@torch.no_grad()
+def nearest_pairs(
+    source: Tensor, target: Tensor, k: int, *, looking: tuple[Tensor, Tensor] | None = None, mib: int | None = None
+) -> ScoredPairs:
+    """Return each row's k nearest targets and each target's k nearest rows, for unit vectors [n, d], [m, d].
+
+    `looking` are the rows and the targets whose nearest are wanted, all of them if it is None.
+    """
+    n, m = len(source), len(target)
+    rows, columns = looking or (None, None)
+    row, nearest_column = _nearest(source, target, k, rows, mib)
+    column, nearest_row = _nearest(target, source, k, columns, mib)
+    return pairs_of_keys(torch.cat([row * m + nearest_column, nearest_row * m + column]), (n, m))
+
+
+def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: int | None) -> tuple[Tensor, Tensor]:
+    """Return (row, column): the k nearest columns of each of `rows`.
+
+    A vector of zeros is as near to one column as to any other. Blocks of them, as of entities without triples, are not
+    multiplied with all columns.
+    """
+    m, k = len(target), min(k, len(target))
+    if rows is None:
+        rows = torch.arange(len(source), device=source.device)
+    wide = aligned_rows(target)
+    found = torch.empty(len(rows), k, dtype=torch.int64, device=source.device)
+
+    def run(mib: int) -> None:
+        for part in row_blocks(0, len(rows), width(wide), source.device, mib=mib):
+            block = source.index_select(0, rows[part])
+            near = similarities(block, wide, m) if block.any() else block.new_zeros(1, m)
+            found[part] = near.topk(k, dim=1, sorted=False).indices
+
+    sweep(run, width(wide), source.device, mib)
+    return rows.repeat_interleave(k), found.flatten()
+
+
+@enough_memory(FEWER_PAIRS)
+@torch.no_grad()
+def cosines(source: Tensor, target: Tensor, pairs: ScoredPairs) -> Tensor:
+    """Return source[i] . target[j] of each pair, for unit vectors; of halves, in single precision."""
+    start = torch.searchsorted(pairs.source, torch.arange(pairs.shape[0] + 1, device=source.device))
+    return products_by_row(source, target, start, pairs.source, pairs.target)

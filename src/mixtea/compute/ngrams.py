@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
+from mixtea.compute.scored_pairs import distinct
+
 NGRAM_LENGTHS = (2, 3, 4)  # of n-grams
 MAX_ROWS_LOOKED_UP = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
 MIN_ROWS_LOOKED_UP, MAX_LOOKUPS = 3_000, 2e9  # a million rows are looked up through fewer
@@ -198,13 +200,3 @@ def _blocks(sizes: np.ndarray, others: np.ndarray, row: np.ndarray, other: np.nd
         cuts = np.flatnonzero(np.diff(held // NUMBERS_PER_BLOCK)) + 1
         for start, end in pairwise([0, *cuts.tolist(), len(held)]):
             yield slice(begin + start, begin + end)
-
-
-def distinct(numbers: np.ndarray) -> np.ndarray:
-    """Return each of the numbers [n] once, ascending: `np.unique` by sorting, which is faster than its hash table.
-
-    >>> distinct(np.array([3, 1, 3]))
-    array([1, 3])
-    """
-    ordered = np.sort(numbers)
-    return ordered[np.r_[True, ordered[1:] != ordered[:-1]]] if len(ordered) else ordered

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-
-def as_numpy(values: Any) -> np.ndarray:
-    """Return an array as it is, a tensor on any device as an array."""
-    return values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
+from mixtea.compute.scored_pairs import as_numpy
 
 
 def read_only(value: Any) -> Any:

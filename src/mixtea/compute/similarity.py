@@ -52,9 +52,9 @@ def fast_products(wanted: bool) -> Iterator[None]:
 class Best(NamedTuple):
     """The best target of each source row and the best source of each target row, with their similarities."""
 
-    target: Tensor
+    target_of: Tensor
     target_score: Tensor
-    source: Tensor
+    source_of: Tensor
     source_score: Tensor
 
 
@@ -67,8 +67,8 @@ def best_both_ways(source: Tensor, target: Tensor, *, block_size: int | None = N
         return _best_of_rows(source, aligned, len(target), mine, block_size, mib)
 
     best = sweep(run, width(target), source.device, mib)
-    index, score = (distributed.gather(part, len(source)) for part in (best.target, best.target_score))
-    other_score, other_index = distributed.gather_max(best.source_score, best.source)
+    index, score = (distributed.gather(part, len(source)) for part in (best.target_of, best.target_score))
+    other_score, other_index = distributed.gather_max(best.source_score, best.source_of)
     return Best(index, score, other_index, other_score)
 
 

@@ -78,7 +78,7 @@ def lighten(task: Task, config: Config, device: str) -> dict[str, Any]:
 
     Sizes that a user has chosen stay.
     """
-    large = min(task.source.n_entities, task.target.n_entities) >= MIN_LARGE
+    large = min(task.joint_index.shape) >= MIN_LARGE
     usual = all(getattr(config, name) == FIELDS[name].default for name in PROPAGATION_SIZES)
     if not (large and usual and device == "cpu" and "propagation" in config.voters):
         return {}

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
 from mixtea.compute.array_checks import check_numbers
 from mixtea.compute.arrays import State
 from mixtea.compute.memory import release_free_memory
-from mixtea.compute.pairs import Pairs, pairs_of_keys, top_k_mask, union, without
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, union
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
 from mixtea.council.normalise import normalise_with_null
 from mixtea.council.opinions import (
     Opinions,
+    belief_of,
     calibrated_opinions,
     find_supporters,
     form_opinions,
@@ -27,17 +28,14 @@ from mixtea.council.opinions import (
 )
 from mixtea.council.weights import shrunk_hits, view_weights, vote_weights
 from mixtea.errors import ConfigError
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
-from mixtea.progress import doing
-from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Belief, Voter, VotingState
+from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
 from mixtea.voters.directions import directions
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
 from mixtea.voters.plugin import make_voter
 from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.validate import memory_for, proposed_pairs, voter_scores
-from mixtea.voters.votes import Votes
 
-OnRound = Callable[[int, int], None]
 BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
 DIRECTIONS = ("forward", "backward")
 STOP_GROWTH_LATE = 1.03  # growth of sure pairs per round, below which rounds stop
@@ -66,7 +64,7 @@ class Council:
     """
 
     def __init__(
-        self, task: Task, config: Config, voters: Sequence[Voter], entities: OpenEntities, generator: torch.Generator
+        self, task: Task, config: Config, voters: Sequence[Voter], entities: OpenIndex, generator: torch.Generator
     ) -> None:
         self.task, self.config, self.voters = task, config, list(voters)
         self.entities, self.generator = entities, generator
@@ -74,7 +72,7 @@ class Council:
         self.opinions: Opinions | None = None
         self.learned = False
         self.initial_pairs = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
-        self.candidates: Pairs | None = None  # those of the last judgement that stay, or that it begins with
+        self.candidates: ScoredPairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
         self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
@@ -94,11 +92,10 @@ class Council:
         return self.direction_weights if len(self._directions) == 2 else [1.0]
 
     @torch.no_grad()
-    def prepare(self, on_round: OnRound | None = None) -> None:
+    def prepare(self) -> None:
         """Judge by voters that need no training, learn from the sure pairs, and repeat until there are no more.
 
-        The last round is as precise as can be, those before it are rough. `on_round` is called after each with its
-        number and how many pairs are sure.
+        The last round is as precise as can be, those before it are rough.
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
         rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
@@ -110,8 +107,8 @@ class Council:
             if not self._judge(untrained, None, BEFORE_TRAINING, 1 if rough else BELIEF_ROUNDS):
                 return
             n_now = len(self.sure_pairs())
-            if on_round is not None:
-                on_round(number, n_now)
+            for callback in active_callbacks():
+                callback.on_round(number, n_now)
             if not rough:
                 return
             many = n_now >= LATE_PHASE_SHARE * min(self.entities.shape)
@@ -129,7 +126,7 @@ class Council:
         return self._judge(self.voters, None, BEFORE_TRAINING, BELIEF_ROUNDS)
 
     @torch.no_grad()
-    def cast(self, vectors: Tensor, epoch: int) -> list[Votes]:
+    def cast(self, vectors: Tensor, epoch: int) -> list[ScoredPairs]:
         """Cast the votes of each direction, from vectors [n, d] of all entities.
 
         Where vectors vote alone these are the nearest (Eq. 9, 12), else the best of the belief of all voters.
@@ -143,7 +140,7 @@ class Council:
             self.judge(vectors, epoch)
         return self._best_of_belief()
 
-    def _nearest(self, vectors: Tensor) -> list[Votes]:
+    def _nearest(self, vectors: Tensor) -> list[ScoredPairs]:
         config, state = self.config, self._state(vectors, BEFORE_TRAINING)
         with fast_products(config.fast_products):
             cast = directions(
@@ -152,18 +149,19 @@ class Council:
             )  # fmt: skip
         return [self._cast_by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
 
-    def _cast_by(self, name: str, votes: Votes) -> Votes:
+    def _cast_by(self, name: str, votes: ScoredPairs) -> ScoredPairs:
         """Name one voter as the voter of all these votes."""
         named = torch.tensor([voter == name for voter in self.names], device=votes.source.device)
-        return replace(votes, voters=named.expand(len(votes), len(named)))
+        return votes.with_columns(voters=named.expand(len(votes), len(named)))
 
-    def _best_of_belief(self) -> list[Votes]:
+    def _best_of_belief(self) -> list[ScoredPairs]:
         """Return the best target of each source and the best source of each target, and which voters support them."""
         assert self.opinions is not None
         pairs, p = self.opinions.pairs, self.opinions.belief
         named = find_supporters(pairs, self.opinions.scores, self.voters)
         best = [(pairs.best_of_rows, pairs.best_of_columns)[direction](p) for direction in self._directions]
-        return [Votes(pairs.source[b], pairs.target[b], p.new_ones(int(b.sum())), pairs.shape, named[b]) for b in best]
+        cast = pairs.with_columns(confidence=torch.ones_like(p), voters=named)
+        return [cast.where(kept) for kept in best]
 
     @torch.no_grad()
     def judge(self, vectors: Tensor, epoch: int = AFTER_TRAINING) -> None:
@@ -189,15 +187,9 @@ class Council:
         first = {voter.opinion: voter for voter in reversed(voters) if not voter.uses_belief}
         if pairs is None or not first:
             return False
-        asked, before = EntityPairs(pairs, self.entities), self._belief()
-        pairs, scores = drop_unscored(pairs, {name: voter_scores(voter, asked, state) for name, voter in first.items()})
-
-        def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
-            state.belief = belief
-            return voter_scores(voter, asked, state)
-
+        pairs, scores = drop_unscored(pairs, {name: voter_scores(voter, pairs, state) for name, voter in first.items()})
         weights = self.weights | self._weights_of_views(voters)
-        self.opinions = form_opinions(pairs, self.entities, scores, weights, voters, ask, self.config, before, rounds)
+        self.opinions = form_opinions(pairs, scores, weights, voters, state, rounds)
         distributed.broadcast_from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
         self.candidates = top_candidates(self.opinions)
         return True
@@ -206,11 +198,11 @@ class Council:
         """Weigh the voters that compare texts against each other; anew after they have learned."""
         if self.view_weights is None:
             comparing = [voter for voter in voters if isinstance(voter, SimilarityVoter) and voter.is_applicable()]
-            shape = (self.task.source.n_entities, self.task.target.n_entities)
+            shape = self.task.joint_index.shape
             self.view_weights = view_weights(comparing, self.task.train, shape)
         return self.view_weights
 
-    def _proposed(self, voters: Sequence[Voter], state: VotingState) -> Pairs | None:
+    def _proposed(self, voters: Sequence[Voter], state: VotingState) -> ScoredPairs | None:
         """Collect the proposed candidates, each opinion once, and the best so far, without those that a person
         rejected.
         """
@@ -220,7 +212,8 @@ class Council:
             return None
         found += [] if self.candidates is None else [self.candidates]
         key = distributed.broadcast(union(found).key)
-        return without(pairs_of_keys(key, found[0].shape, ascending=True), self.rejected)
+        pairs = pairs_of_keys(key, found[0].shape, ascending=True).without(self.rejected)
+        return self.entities.open_pairs(pairs)
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
         """Let all voters learn from the sure pairs."""
@@ -228,7 +221,7 @@ class Council:
             release_free_memory()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
-            doing(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
+            report_step(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
             with memory_for(voter):
                 voter.learn(state)
         self.learned, self.view_weights = True, None
@@ -239,11 +232,11 @@ class Council:
             sure=self.sure_pairs(), epoch=epoch, rough=rough,
         )  # fmt: skip
 
-    def _belief(self) -> Belief | None:
+    def _belief(self) -> ScoredPairs | None:
         if self.opinions is None:
             return None
-        log_odds_alone = independent_log_odds(self.opinions.scores, self.voters, self.opinions.weights)
-        return Belief(EntityPairs(self.opinions.pairs, self.entities), self.opinions.belief, log_odds_alone)
+        text_score = independent_log_odds(self.opinions.scores, self.voters, self.opinions.weights)
+        return belief_of(self.opinions.pairs, self.opinions.belief, text_score)
 
     def sure_pairs(self) -> Tensor:
         """Return [p, 2], by entity index: mutual best pairs with a belief above the threshold.
@@ -261,12 +254,9 @@ class Council:
         sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
         return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
 
-    def candidates_among(self, entities: OpenEntities) -> Pairs | None:
+    def candidates_among(self, entities: OpenIndex) -> ScoredPairs | None:
         """Return the best candidates so far by the index of other open entities of the same graphs."""
-        if self.candidates is None:
-            return None
-        own, pairs = self.entities.own, self.candidates
-        return entities.pairs(own[0][pairs.source], own[1][pairs.target])
+        return None if self.candidates is None else self.candidates.reindex(entities)
 
     @torch.no_grad()
     def weigh(self, links: Tensor, hits: Sequence[float]) -> None:
@@ -299,8 +289,8 @@ class Council:
         A link whose source has no candidate counts as scored: its candidates were missed.
         """
         assert self.opinions is not None
-        pairs, place_of = self.opinions.pairs, self.entities.place_of
-        rows = [place_of[links[:, side]] for side in (0, 1)]
+        pairs = self.opinions.pairs
+        rows = [self.entities.place_of[links[:, side]] for side in (0, 1)]
         is_open = (rows[0] >= 0) & (rows[1] >= 0)
         place, found = pairs.find(*(row.clamp(min=0) for row in rows))
         values = scores.nan_to_num(nan=-torch.inf)
@@ -335,7 +325,7 @@ class Council:
             held = state["opinions"]
             if not {*held["scores"], *held["weights"]} <= known:
                 raise ValueError("opinions of unknown voters")
-            self.opinions = restore_opinions(held, self.entities.shape, self.entities.rows[0], self.config.precision)
+            self.opinions = restore_opinions(held, self.entities, self.config.precision)
             self.candidates = top_candidates(self.opinions)
         if state["voters"].keys() != set(self.names):
             raise ValueError("the state of other voters")
@@ -343,22 +333,19 @@ class Council:
             voter.load_state_dict(state["voters"][voter.name])
 
 
-def top_candidates(opinions: Opinions) -> Pairs:
+def top_candidates(opinions: Opinions) -> ScoredPairs:
     """Return the best candidates of each source and of each target."""
-    pairs, total = opinions.pairs, opinions.total
-    best_of_rows = top_k_mask(pairs.source, total, pairs.shape[0], CANDIDATES_KEPT)
-    return pairs.where(best_of_rows | top_k_mask(pairs.target, total, pairs.shape[1], CANDIDATES_KEPT))
+    return opinions.pairs.top_k(opinions.total, CANDIDATES_KEPT)
 
 
-def rejected_pairs(task: Task, entities: OpenEntities) -> Pairs | None:
+def rejected_pairs(task: Task, entities: OpenIndex) -> ScoredPairs | None:
     """Return the pairs of open entities that a person rejected."""
     if not len(task.rejected):
         return None
-    source, target = torch.from_numpy(task.rejected.T.copy()).to(entities.rows[0].device)
-    return entities.pairs(source, target)
+    return entities.of_entities(task.rejected)
 
 
-def drop_unscored(pairs: Pairs, scores: dict[str, Tensor]) -> tuple[Pairs, dict[str, Tensor]]:
+def drop_unscored(pairs: ScoredPairs, scores: dict[str, Tensor]) -> tuple[ScoredPairs, dict[str, Tensor]]:
     """Drop the pairs on which no voter has an opinion."""
     scored = torch.stack([~values.isnan() for values in scores.values()]).any(0)
     if bool(scored.all()):

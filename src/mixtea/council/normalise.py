@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import enough_memory
-from mixtea.compute.pairs import FEWER_PAIRS, Pairs, rank_within
+from mixtea.compute.memory import FEWER_PAIRS, enough_memory
+from mixtea.compute.scored_pairs import ScoredPairs, rank_within
 
 NEIGHBOURS = 10  # of CSLS
 MIN_SUM = 1e-30  # that is divided by
@@ -14,7 +14,7 @@ MIN_SUM = 1e-30  # that is divided by
 
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
-def csls(pairs: Pairs, scores: Tensor, neighbours: int = NEIGHBOURS) -> Tensor:
+def csls(pairs: ScoredPairs, scores: Tensor, neighbours: int = NEIGHBOURS) -> Tensor:
     """Compute 2 s_ij - r_i - r_j, r the mean of the greatest `neighbours` scores of the pair's row and column."""
     rows = _mean_of_best(scores, pairs.source, pairs.shape[0], neighbours)
     columns = _mean_of_best(scores, pairs.target, pairs.shape[1], neighbours)
@@ -29,7 +29,7 @@ def _mean_of_best(scores: Tensor, line: Tensor, n: int, neighbours: int) -> Tens
 
 @enough_memory(FEWER_PAIRS)
 @torch.no_grad()
-def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> Tensor:
+def sinkhorn(pairs: ScoredPairs, scores: Tensor, temperature: float, rounds: int) -> Tensor:
     """Compute exp(s / temperature), its rows and then its columns divided by their sums, `rounds` times.
 
     The result is a belief: between 0 and 1, columns add up to 1 and rows nearly do. Pairs that are not among the
@@ -46,7 +46,7 @@ def sinkhorn(pairs: Pairs, scores: Tensor, temperature: float, rounds: int) -> T
 
 
 @torch.no_grad()
-def normalise_with_null(pairs: Pairs, log_odds: Tensor) -> Tensor:
+def normalise_with_null(pairs: ScoredPairs, log_odds: Tensor) -> Tensor:
     """Compute e / (1 + the sum of e in the pair's row or column, whichever is greater), e = exp(log-odds of a match).
 
     This is how likely a pair is when each entity has one counterpart or none, which rivals every candidate.

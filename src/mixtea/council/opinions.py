@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,15 +10,15 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_numbers, check_scores
 from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
-from mixtea.compute.pairs import NO_SCORE, Pairs, pairs_of_keys
+from mixtea.compute.scored_pairs import NO_SCORE, ScoredPairs, pairs_of_keys, scored
 from mixtea.config import Config
 from mixtea.council.normalise import csls, sinkhorn
-from mixtea.voters.base import Belief, Voter, is_independent
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
+from mixtea.graph.joint_index import OpenIndex
+from mixtea.voters.base import Voter, VotingState, is_independent
+from mixtea.voters.validate import voter_scores
 
 MIN_VIEW_WEIGHT = 0.05  # of a view that may replace the best one
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
-ScoreFunction = Callable[[Voter, EntityPairs, Belief | None], Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,25 +28,31 @@ class Opinions:
     `total` are the scores added up by the voters' weights.
     """
 
-    pairs: Pairs
+    pairs: ScoredPairs
     scores: Scores
     belief: Tensor
     total: Tensor
     weights: dict[str, float]
+
+    @property
+    def scored_pairs(self) -> ScoredPairs:
+        """Return the candidates with the scores of each opinion as columns."""
+        return self.pairs.with_columns(**scored(self.scores))
 
     def state_dict(self) -> State:
         tensors = as_arrays({"key": self.pairs.key, "belief": self.belief, "total": self.total})
         return tensors | {"scores": as_arrays(self.scores), "weights": self.weights}
 
 
-def restore_opinions(state: State, shape: tuple[int, int], like: Tensor, precision: str) -> Opinions:
-    """Read opinions from a `state_dict`; raise ValueError if they are not numbers about pairs of so many rows."""
+def restore_opinions(state: State, entities: OpenIndex, precision: str) -> Opinions:
+    """Read opinions from a `state_dict`; raise ValueError if they are not numbers about pairs of these entities."""
+    shape, like = entities.shape, entities.rows[0]
     check_numbers(state["weights"].values())
     for name in ("belief", "total"):
         check_scores(name, state[name], precision)
     for name, scores in state["scores"].items():
         check_scores(name, scores, precision, or_nan=True)
-    pairs = pairs_of_keys(checked_rows(state["key"], shape[0] * shape[1], like), shape)
+    pairs = entities.open_pairs(pairs_of_keys(checked_rows(state["key"], shape[0] * shape[1], like), shape))
     scores = as_tensors(state["scores"], like.device)
     belief, total = as_tensors({"belief": state["belief"], "total": state["total"]}, like.device).values()
     if any(part.shape != (len(pairs),) for part in (belief, total, *scores.values())):
@@ -55,26 +61,32 @@ def restore_opinions(state: State, shape: tuple[int, int], like: Tensor, precisi
 
 
 def form_opinions(
-    pairs: Pairs, entities: OpenEntities, scores: Scores, weights: dict[str, float], voters: Sequence[Voter],
-    ask: ScoreFunction, config: Config, before: Belief | None, rounds: int,
+    pairs: ScoredPairs, scores: Scores, weights: dict[str, float], voters: Sequence[Voter], state: VotingState,
+    rounds: int,
 ) -> Opinions:  # fmt: skip
     """Add the scores, normalise them to a belief, and let voters that use the belief score by it, `rounds` times.
 
-    At first they use the belief before; without one, that of the other voters.
+    At first they use the belief of `state`; without one, that of the other voters.
     """
-    scores, asked = dict(scores), EntityPairs(pairs, entities)
+    scores, config = dict(scores), state.config
     scale, sure_of_worth = score_factors(voters, weights), calibrated_opinions(voters)
     total = total_score(scores, scale, sure_of_worth)
     belief = compute_belief(pairs, total, config)
     belief_voters = [voter for voter in voters if voter.uses_belief]
-    log_odds_alone = independent_log_odds(scores, voters, weights)
-    held = before or Belief(asked, belief, log_odds_alone)
+    text_score = independent_log_odds(scores, voters, weights)
+    if state.belief is None:
+        state.belief = belief_of(pairs, belief, text_score)
     for _ in range(rounds if belief_voters else 0):
-        scores |= {voter.opinion: ask(voter, asked, held) for voter in belief_voters}
+        scores |= {voter.opinion: voter_scores(voter, pairs, state) for voter in belief_voters}
         total = total_score(scores, scale, sure_of_worth)
         belief = compute_belief(pairs, total, config)
-        held = Belief(asked, belief, log_odds_alone)
+        state.belief = belief_of(pairs, belief, text_score)
     return Opinions(pairs, scores, belief, total, weights)
+
+
+def belief_of(pairs: ScoredPairs, p: Tensor, text_score: Tensor | None) -> ScoredPairs:
+    """Make the belief that voters score by, see `VotingState`."""
+    return pairs.with_columns(p=p, **({} if text_score is None else {"text_score": text_score}))
 
 
 def score_factors(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
@@ -171,7 +183,7 @@ def _missing_factor(scores: Mapping[str, Tensor], scale: Mapping[str, float], na
     return torch.where(total > 0, total[total > 0].mean() / total.clamp(min=1e-12), 1.0)
 
 
-def compute_belief(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
+def compute_belief(pairs: ScoredPairs, scores: Tensor, config: Config) -> Tensor:
     """Compute the belief p in [0, 1] per pair from scores."""
     if config.vote_normaliser == "sinkhorn":
         return sinkhorn(pairs, scores, config.sinkhorn_temperature, config.sinkhorn_rounds)
@@ -180,7 +192,7 @@ def compute_belief(pairs: Pairs, scores: Tensor, config: Config) -> Tensor:
     return exponent / pairs.row_sum(exponent)[pairs.source]
 
 
-def find_supporters(pairs: Pairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
+def find_supporters(pairs: ScoredPairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
     """Return bool [candidates, voters]: the pairs that a voter supports.
 
     These are its best target of a source, its best source of a target, or both, as the voter declares; and only with a

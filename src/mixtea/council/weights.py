@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mixtea.compute.matching import matching
-from mixtea.compute.ngrams import distinct
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.link_weights import fitted_weights
 
@@ -51,16 +51,19 @@ def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tu
     """
     if len(voters) < 2:
         return {voter.opinion: 1.0 for voter in voters}
-    key = distinct(np.concatenate([voter.opinions().key for voter in voters]))
-    source, target = key // shape[1], key % shape[1]
-    columns = np.stack([np.nan_to_num(voter.opinions().log_odds(source, target)) for voter in voters], axis=1)
-    sure = [_sure_pairs(source, target, column, shape) for column in columns.T]
+    pairs = pairs_of_keys(np.concatenate([voter.opinions().found.key for voter in voters]), shape)
+    columns = np.stack([np.nan_to_num(voter.opinions().log_odds(*pairs.ends)) for voter in voters], axis=1)
+    sure = [_sure_pairs(pairs, column) for column in columns.T]
     best = int(np.argmax([len(pairs) for pairs in sure]))
-    candidates = CandidatePairs(source, target, columns[:, best], columns, shape, shape)
+
+    def candidates(features: np.ndarray) -> CandidatePairs:
+        known = {"similarity": columns[:, best], "features": features}
+        return CandidatePairs(*pairs.ends, shape, known, n_comparable=shape)
+
     weights = np.ones(len(voters))
     others = [place for place in range(len(voters)) if place != best]
     features = [CONSTANT, *(Feature(voters[place].opinion, *FURTHER_VIEW_PRIOR) for place in others)]
-    shown = fitted_weights(candidates._replace(columns=columns[:, others]), sure[best], features)[1:]
+    shown = fitted_weights(candidates(columns[:, others]), sure[best], features)[1:]
     most = [MAX_VECTOR_WEIGHT if voters[place].evidence == "semantic" else 1.0 for place in others]
     weights[others] = np.clip(shown, 0.0, most)
     if len(links):
@@ -68,11 +71,11 @@ def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tu
             CONSTANT,
             *(Feature(v.opinion, w, LINK_SPREAD) for v, w in zip(voters, weights.tolist(), strict=True)),
         ]
-        weights = np.maximum(fitted_weights(candidates, links, features)[1:], 0.0)
+        weights = np.maximum(fitted_weights(candidates(columns), links, features)[1:], 0.0)
     return {voter.opinion: float(weight) for voter, weight in zip(voters, weights, strict=True)}
 
 
-def _sure_pairs(source: np.ndarray, target: np.ndarray, log_odds: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def _sure_pairs(pairs: ScoredPairs, log_odds: np.ndarray) -> np.ndarray:
     """Find the pairs [p, 2] of which a view is sure, from log-odds relative to a pair without evidence."""
-    p = matching(source, target, log_odds - np.log(max(shape[1], 1)), shape).probability
-    return np.stack([source[p > SURE_PROBABILITY], target[p > SURE_PROBABILITY]], axis=1)
+    p = matching(pairs, log_odds - np.log(max(pairs.shape[1], 1))).probability
+    return np.stack(pairs.where(p > SURE_PROBABILITY).ends, axis=1)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.config import VECTOR_VOTERS
 from mixtea.decide.candidates import Candidates, evidence_texts
 from mixtea.decide.choose import (
@@ -30,7 +31,6 @@ from mixtea.decide.mapping import (
 )
 from mixtea.evaluation.mapping_scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.base import EvidenceKind
 from mixtea.voters.student import VECTORS_GROUP
 
@@ -60,6 +60,11 @@ class Ranked:
     def probability(self, k: int) -> np.ndarray:
         """Compute [p, k], of the first k: how likely each is a match."""
         return self.likelihood[:, :k] * self.counterpart[:, None]
+
+    def first(self, k: int, task: Task, source_index: np.ndarray, names: tuple[str, ...]) -> Candidates:
+        """Return the first k of each of the sources, as candidates with ids."""
+        parts = (self.target[:, :k], self.score[:, :k], self.probability(k), self.supporters[:, :k], self.counterpart)
+        return Candidates(task.source, task.target, source_index, *parts, names)
 
     def ordered(self, order: np.ndarray) -> Ranked:
         """Return the candidates of each source in another order [p, k]."""
@@ -131,10 +136,7 @@ class Answers:
 
     def candidates(self, k: int) -> Candidates:
         """Return the k best of each source; all that are stored if there are fewer."""
-        found, k = self.ranked, min(k, self.ranked.target.shape[1])
-        parts = (found.target[:, :k], found.score[:, :k], found.probability(k), found.supporters[:, :k])
-        graphs = (self.task.source, self.task.target)
-        return Candidates(*graphs, self.source_index, *parts, found.counterpart, self.voter_names)
+        return self.ranked.first(k, self.task, self.source_index, self.voter_names)
 
     def mapping(self, choice: Choice = DEFAULT_CHOICE, *, with_given: bool = False) -> Mapping:
         """Return one decision for each source without a given link, and further targets where a source has several."""
@@ -189,5 +191,7 @@ class Answers:
     @cached_property
     def _known(self) -> ScoredPairs:
         k = self.ranked.target.shape[1]
-        scores = {name: values.ravel() for name, values in self.scores.items()}
-        return ScoredPairs(self.source_index.repeat(k), self.ranked.target.ravel(), self.ranked.belief.ravel(), scores)
+        columns = {"belief": self.ranked.belief.ravel(), "probability": self.ranked.probability(k).ravel()}
+        columns |= {SCORE + name: values.ravel() for name, values in self.scores.items()}
+        shape = self.task.joint_index.shape
+        return ScoredPairs(self.source_index.repeat(k), self.ranked.target.ravel(), shape, columns)

@@ -16,7 +16,7 @@ from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs, rank_within
+from mixtea.compute.scored_pairs import ScoredPairs, rank_within
 
 MAX_CANDIDATES, MIN_LOG = 20, -7.0  # per row in an assignment, and their least logarithm
 EPSILON = 1e-4  # by which a bid is more than the place is worth to the bidder
@@ -27,7 +27,7 @@ MAX_PASSED = 100  # places in a first search
 MIN_STEP = 1e-9  # length, so that of equal paths the one with fewer steps is the shortest
 
 
-def assign(pairs: Pairs, logs: Tensor) -> Tensor:
+def assign(pairs: ScoredPairs, logs: Tensor) -> Tensor:
     """Solve max sum_ij x_ij logs_ij, sum_j x_ij <= 1, sum_i x_ij <= 1; return x, bool per pair.
 
     Only a row's 20 best candidates above MIN_LOG, and its very best, take part. A row whose candidates are all taken by

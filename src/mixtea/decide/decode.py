@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 
 from mixtea.calibration.unsupervised import PairEvidence, collect_evidence, has_no_links
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys, positions, without
+from mixtea.compute.nearest import cosines, nearest_pairs
+from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, concat, positions, scored
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import Config
 from mixtea.council.council import BELIEF_ROUNDS, bind_voters, cover_isolated, drop_unscored, rejected_pairs
-from mixtea.council.holdout import HoldoutOpinions
 from mixtea.council.opinions import (
     Opinions,
-    ScoreFunction,
     calibrated_opinions,
     compute_belief,
     find_supporters,
@@ -30,52 +29,46 @@ from mixtea.council.opinions import (
 )
 from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
+from mixtea.graph.joint_index import OpenIndex, find_open_entities
 from mixtea.graph.task import Task
-from mixtea.voters.base import AFTER_TRAINING, Belief, Voter, VotingState, is_independent
+from mixtea.voters.base import AFTER_TRAINING, Voter, VotingState, is_independent
 from mixtea.voters.log_odds import log_odds_of_several
-from mixtea.voters.open_entities import EntityPairs, OpenEntities, find_open_entities
 from mixtea.voters.registry import voter_class
 from mixtea.voters.student import VECTORS_GROUP
-from mixtea.voters.validate import voter_scores
 
 MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
 
 @dataclass(frozen=True, eq=False)
 class StoredOpinions:
-    """The last opinions of the voters beside the student, as arrays that a run folder keeps.
+    """The last opinions of the voters beside the student, as a run folder keeps them.
 
-    `source`, `target` are entity indices; `scores` maps an opinion to its score of each pair, NaN for none. Pairs with
-    an end that has a training link were scored with that link held out. `wrong` is the share of matches about which
-    each view of text is wrong.
+    `pairs` are those of entities, with the scores of each opinion, NaN for none. Pairs with an end that has a training
+    link were scored with that link held out. `wrong` is the share of matches about which each view of text is wrong.
     """
 
-    source: np.ndarray
-    target: np.ndarray
-    scores: dict[str, np.ndarray]
+    pairs: ScoredPairs
     weights: dict[str, float]
     wrong: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        return self.pairs.scores
+
 
 def stored_opinions(
-    opinions: Opinions, entities: OpenEntities, holdout: HoldoutOpinions | None = None,
-    wrong: Mapping[str, float] | None = None,
-) -> StoredOpinions:  # fmt: skip
+    opinions: Opinions, holdout: ScoredPairs | None = None, wrong: Mapping[str, float] | None = None
+) -> StoredOpinions:
     """Return a council's opinions by entity index, without the student's, which follows from its vectors.
 
     Beside those about open entities there are those of held-out training links and of their rivals.
     """
-    pairs, own = opinions.pairs, entities.own
-    source, target = (own[side][rows].cpu().numpy() for side, rows in enumerate((pairs.source, pairs.target)))
-    scores = {name: s.cpu().numpy() for name, s in opinions.scores.items() if name != VECTORS_GROUP}
+    others = {name: scores for name, scores in opinions.scores.items() if name != VECTORS_GROUP}
+    pairs = opinions.pairs.with_columns(**scored(others)).by_entity
     if holdout is not None:
-        source, target = np.r_[source, holdout.source], np.r_[target, holdout.target]
-        no_score = np.full(len(holdout.source), np.nan)
-        scores = {name: np.r_[s, holdout.scores.get(name, no_score).astype(s.dtype)] for name, s in scores.items()}
-    order = np.lexsort((target, source))
-    others = {name: s[order] for name, s in scores.items()}
-    ends = source[order].astype(np.int32), target[order].astype(np.int32)
-    return StoredOpinions(*ends, others, opinions.weights, wrong or {})
+        known = {name: values for name, values in holdout.columns.items() if name in pairs.columns}
+        pairs = concat([pairs, replace(holdout, columns=known)])
+    return StoredOpinions(pairs.sorted(), opinions.weights, wrong or {})
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +78,7 @@ class Decoded:
     The entities of both sides are in random order, since ties go to the first.
     """
 
-    entities: OpenEntities
+    entities: OpenIndex
     opinions: Opinions
     voters: list[Voter]
     config: Config
@@ -94,10 +87,6 @@ class Decoded:
         None  # of text and structure, whatever links there are; None where no text is compared
     )
     wrong: Mapping[str, float] = field(default_factory=dict)  # of each view of text, as in StoredOpinions
-
-    def places(self, side: int, entities: Tensor) -> Tensor:
-        """Return the row on its side of each of these entity indices, -1 for none."""
-        return self.entities.place_of[entities + side * self.entities.sizes[0]]
 
     @cached_property
     def ranking(self) -> Tensor:
@@ -108,16 +97,16 @@ class Decoded:
     def gain_of_several(self) -> np.ndarray:
         """Return [p]: what views of text add to the log-odds of each pair if the targets of a source are no rivals."""
         held, temperature = self.opinions, self.config.sinkhorn_temperature
-        source, (n_source, m) = held.pairs.source.cpu().numpy(), held.pairs.shape
-        scores = dict(held.scores)
+        source, shape = as_numpy(held.pairs.source), held.pairs.shape
+        scores, log_m = dict(held.scores), np.log(shape[1])
         for name in self.wrong.keys() & scores.keys():
-            odds = scores[name].double().cpu().numpy() / temperature - np.log(m)
-            apart = log_odds_of_several(source, odds, self.wrong[name], (n_source, m))
-            scores[name] = torch.from_numpy((apart + np.log(m)) * temperature).to(scores[name])
+            odds = as_numpy(scores[name].double()) / temperature - log_m
+            apart = log_odds_of_several(source, odds, self.wrong[name], shape)
+            scores[name] = torch.as_tensor((apart + log_m) * temperature).to(scores[name])
         before, after = (independent_log_odds(part, self.voters, held.weights) for part in (held.scores, scores))
         if before is None or after is None:
             return np.zeros(len(source))
-        return (after - before).nan_to_num(0.0).double().cpu().numpy() / temperature
+        return as_numpy((after - before).nan_to_num(0.0).double()) / temperature
 
     @cached_property
     def supporters(self) -> Tensor:
@@ -141,20 +130,21 @@ class Decoded:
         parts = score_parts(scored, score_factors(self.voters, self.opinions.weights), log_odds)
         found = [np.zeros(len(next(iter(scores.values())))) for _ in range(2)]
         for name, part in parts.items():
-            added = part.nan_to_num(0.0).double().cpu().numpy() / self.config.sinkhorn_temperature
+            added = as_numpy(part.nan_to_num(0.0).double()) / self.config.sinkhorn_temperature
             found[name in log_odds] += added
         return found[0], found[1]
 
-    def rank_among(self, sources: Tensor, targets: Tensor) -> tuple[Pairs, Tensor]:
+    def rank_among(self, sources: Tensor, targets: Tensor) -> tuple[ScoredPairs, Tensor]:
         """Rank candidates among some rows alone, which become rows 0, 1, 2, ... in their given order."""
         pairs, config = self.opinions.pairs, self.config
         source = positions(sources, pairs.shape[0])[pairs.source]
         target = positions(targets, pairs.shape[1])[pairs.target]
         inside = (source >= 0) & (target >= 0)
-        order = torch.argsort(source[inside] * len(targets) + target[inside])
-        few = Pairs(source[inside][order], target[inside][order], (len(sources), len(targets)))
-        total = self.opinions.total[inside][order]
-        belief = self.opinions.belief[inside][order] if self.unsupervised else compute_belief(few, total, config)
+        held = {"total": self.opinions.total, "belief": self.opinions.belief}
+        few = ScoredPairs(source, target, (len(sources), len(targets)), held).where(inside)
+        few = few.where(torch.argsort(few.key))
+        total = few.total
+        belief = few.belief if self.unsupervised else compute_belief(few, total, config)
         return few, decide(few, total, belief, config.decoder)
 
 
@@ -214,40 +204,26 @@ def decode(
     compared = has_no_links(task) and any(is_independent(voter) for voter in voters)
     if not compared and independent_log_odds(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config, wrong=wrong)  # no voter compares texts
-    evidence, alone = collect_evidence(opinions, entities, voters, task, config), has_no_links(task)
+    evidence, alone = collect_evidence(opinions, voters, task, config), has_no_links(task)
     if alone:
-        opinions = replace(opinions, belief=torch.from_numpy(evidence.probability()).to(opinions.belief))
+        opinions = replace(opinions, belief=torch.as_tensor(evidence.probability()).to(opinions.belief))
     return Decoded(entities, opinions, voters, config, alone, evidence, wrong)
 
 
 def _reindexed(units: tuple[Tensor, Tensor], state: VotingState, voters: list[Voter], last: StoredOpinions) -> Opinions:
     """Reindex the council's last opinions; ask the voters that use the belief and had none."""
-    entities = state.entities
-
-    def tensor(array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(units[0].device)
-
-    shifts = (0, entities.sizes[0])
-    ends = [
-        entities.place_of[tensor(side).long() + s] for side, s in zip((last.source, last.target), shifts, strict=True)
-    ]
-    open_ends = (ends[0] >= 0) & (ends[1] >= 0)
-    key = (ends[0] * entities.shape[1] + ends[1])[open_ends]
-    pairs = pairs_of_keys(key, entities.shape)
-    order = torch.argsort(key)
-    deciding = {voter.opinion for voter in voters}
-    scores = {VECTORS_GROUP: _student_scores(units, pairs, entities)} if VECTORS_GROUP in deciding else {}
-    scores |= {name: tensor(values)[open_ends][order] for name, values in last.scores.items() if name in deciding}
+    pairs, deciding = last.pairs.reindex(state.entities), {voter.opinion for voter in voters}
+    held, pairs = pairs.scores, replace(pairs, columns={})
+    scores = {VECTORS_GROUP: _student_scores(units, pairs, state.entities)} if VECTORS_GROUP in deciding else {}
+    scores |= {name: values for name, values in held.items() if name in deciding}
     pairs, scores = drop_unscored(pairs, scores)
     if any(voter.uses_belief and voter.opinion not in scores for voter in voters):
-        return form_opinions(
-            pairs, entities, scores, last.weights, voters, _score_function(state), state.config, None, BELIEF_ROUNDS
-        )
+        return form_opinions(pairs, scores, last.weights, voters, state, BELIEF_ROUNDS)
     total = total_score(scores, score_factors(voters, last.weights), calibrated_opinions(voters))
     return Opinions(pairs, scores, compute_belief(pairs, total, state.config), total, last.weights)
 
 
-def _student_scores(units: tuple[Tensor, Tensor], pairs: Pairs, entities: OpenEntities) -> Tensor:
+def _student_scores(units: tuple[Tensor, Tensor], pairs: ScoredPairs, entities: OpenIndex) -> Tensor:
     return entities.mask_without_triples(pairs, cosines(*units, pairs))
 
 
@@ -256,16 +232,6 @@ def _from_student(units: tuple[Tensor, Tensor], state: VotingState, voters: list
     config, entities = state.config, state.entities
     with fast_products(config.fast_products):
         pairs = nearest_pairs(*units, config.vote_candidates, mib=config.block_mib)
-    pairs = without(pairs, rejected_pairs(state.task, entities))
+    pairs = entities.open_pairs(pairs).without(rejected_pairs(state.task, entities))
     pairs, scores = drop_unscored(pairs, {VECTORS_GROUP: _student_scores(units, pairs, entities)})
-    return form_opinions(pairs, entities, scores, {}, voters, _score_function(state), config, None, BELIEF_ROUNDS)
-
-
-def _score_function(state: VotingState) -> ScoreFunction:
-    """Return a function that asks voters that use the belief."""
-
-    def ask(voter: Voter, asked: EntityPairs, belief: Belief | None) -> Tensor:
-        state.belief = belief
-        return voter_scores(voter, asked, state)
-
-    return ask
+    return form_opinions(pairs, scores, {}, voters, state, BELIEF_ROUNDS)

@@ -12,21 +12,19 @@ from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities
+from mixtea.callbacks import report_step
 from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.pairs import pairs_of_keys, positions
+from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, union
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
 from mixtea.decide.candidates import Candidates
-from mixtea.decide.choose import Choice
 from mixtea.decide.decode import Decoded, StoredOpinions, decode
 from mixtea.decide.decoders import rank_top
 from mixtea.decide.fallback import fallback_targets
-from mixtea.decide.mapping import Mapping
 from mixtea.decide.ranked_links import RankedLinks
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.voters.registry import outside_evidence
 
 ONE_TO_ONE = "one_to_one"  # the decoder that gives each target once
@@ -35,10 +33,10 @@ ONE_TO_ONE = "one_to_one"  # the decoder that gives each target once
 class DecodedTargets(NamedTuple):
     """For p sources some of their targets [p, k], what ranks them, the belief, and supporting voters [p, k, v]."""
 
-    target: Tensor
-    score: Tensor
-    belief: Tensor
-    supporters: Tensor
+    target: np.ndarray
+    score: np.ndarray
+    belief: np.ndarray
+    supporters: np.ndarray
 
 
 class Predictor:
@@ -56,7 +54,6 @@ class Predictor:
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
         self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
-        self.rows = torch.from_numpy(self.source_index).to(vectors.device)
         if decoded is not None:
             self.decoded = decoded
 
@@ -72,51 +69,35 @@ class Predictor:
             multiple_targets=self.multiple_targets,
         )  # fmt: skip
 
+    @cached_property
+    def belief(self) -> np.ndarray:
+        """Return [p]: the belief in each candidate of the decoder."""
+        return as_numpy(self.decoded.opinions.belief)
+
+    @cached_property
+    def supporters(self) -> np.ndarray:
+        """Return bool [p, v]: the voters that support each candidate of the decoder."""
+        return as_numpy(self.decoded.supporters)
+
     def answers(self) -> Answers:
         """Return what a run keeps: the best candidates, likeliest first, and the assignment of mappings."""
-        doing("calibration of probabilities, and the mapping")
+        report_step("calibration of probabilities, and the mapping")
         found = self._ranked(CANDIDATES_STORED)
         decided, is_assigned = self._decided()
-        left = self._left(decided, is_assigned)
-        held = self.decoded.opinions.scores
-        target = torch.from_numpy(found.target).to(self.rows.device)
-        scores = {name: self._looked_up(target, s, np.nan).cpu().numpy() for name, s in held.items()}
-        first = torch.from_numpy(decided.target[:, :1]).to(self.rows.device)
-        parts = self._parts(torch.cat([first, target[:, :1]], dim=1))
-        kinds = outside_evidence(self.decoded.voters)
+        held = {name: as_numpy(values) for name, values in self.decoded.opinions.scores.items()}
+        both = np.concatenate([decided.target[:, :1], found.target[:, :1]], axis=1)
         return Answers(
-            self.task,
-            self.config.deciding_voters,
-            self.source_index,
-            found,
-            scores,
-            decided,
-            is_assigned,
-            parts,
-            left,
-            kinds,
-        )
+            self.task, self.config.deciding_voters, self.source_index, found,
+            {name: self._looked_up(found.target, values, np.nan) for name, values in held.items()},
+            decided, is_assigned,
+            {name: self._looked_up(both, as_numpy(part), np.nan) for name, part in self.decoded.parts.items()},
+            self._fallback(decided, is_assigned), outside_evidence(self.decoded.voters),
+        )  # fmt: skip
 
     def candidates(self, k: int) -> Candidates:
         """Return the k likeliest of all targets for every source without a training link."""
         found = self._ranked(max(k, CANDIDATES_STORED))
-        parts = (
-            found.target[:, :k],
-            found.score[:, :k],
-            found.probability(k),
-            found.supporters[:, :k],
-            found.counterpart,
-        )
-        voters = self.config.deciding_voters
-        return Candidates(self.task.source, self.task.target, self.source_index, *parts, voters)
-
-    def mapping(self, choice: Choice, *, with_given: bool = False) -> Mapping:
-        """Decide about every source without a given link."""
-        return self.answers().mapping(choice, with_given=with_given)
-
-    def _parts(self, target: Tensor) -> dict[str, np.ndarray]:
-        """Return [p, k] per opinion: what it adds to the score of these targets, in units of the temperature."""
-        return {name: self._looked_up(target, part, np.nan).cpu().numpy() for name, part in self.decoded.parts.items()}
+        return found.first(k, self.task, self.source_index, self.config.deciding_voters)
 
     def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
         """Compute Hit@k and MRR of links [p, 2] both ways, and calibration measures of their mappings.
@@ -133,16 +114,15 @@ class Predictor:
         asked = np.isin(self.source_index, links[:, 0])
         if not asked.any():
             return found
-        right = self._among(links, self.source_index[asked], candidates.target_index[asked, 0])
-        return found | dict(calibration_measures(candidates.probability[asked, 0], right))
+        best = ScoredPairs(self.source_index[asked], candidates.target_index[asked, 0], self.task.joint_index.shape)
+        return found | dict(calibration_measures(candidates.probability[asked, 0], best.are_among(links)))
 
     def first_hits(self, links: np.ndarray) -> np.ndarray:
         """Return [p]: how likely each of the links [p, 2] is the first of its source, ties in expectation."""
         return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
 
     def _joint(self, links: np.ndarray) -> Tensor:
-        """Return links by joint index, targets after all sources."""
-        return torch.from_numpy(links + np.array([0, self.task.source.n_entities])).to(self.vectors.device)
+        return torch.as_tensor(self.task.joint_index.of_pairs(links), device=self.vectors.device)
 
     def _decided(self) -> tuple[Ranked, np.ndarray]:
         """Return the target that each source is assigned and its likeliest other one; and whether it is assigned any.
@@ -159,7 +139,8 @@ class Predictor:
         is_open = ~taken & ~np.isin(pairs.source, task.linked_sources)
         kept = np.flatnonzero(is_open & (row >= 0))
         if self.once:
-            kept = kept[match_greedily(row[kept], pairs.target[kept], pairs.probability[kept], self._shape)]
+            asked = ScoredPairs(row[kept], pairs.target[kept], task.joint_index.shape)
+            kept = kept[match_greedily(asked, pairs.probability[kept])]
             assigned = np.full(len(self.source_index), -1)
             assigned[row[kept]] = pairs.target[kept]
         else:
@@ -168,18 +149,16 @@ class Predictor:
         other = np.flatnonzero((assigned >= 0) & (assigned != target[:, 0])) if k else np.empty(0, dtype=np.int64)
         target[other, 1:] = target[other, :1]
         target[other, 0] = assigned[other]
-        return self._complete(self._with_belief(torch.from_numpy(target).to(self.rows.device))), assigned >= 0
+        return self._complete(self._with_belief(target)), assigned >= 0
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.task.source.n_entities, self.task.target.n_entities
-
-    def _with_belief(self, target: Tensor) -> DecodedTargets:
+    def _with_belief(self, target: np.ndarray) -> DecodedTargets:
         """Return candidates [p, k] with the belief in them, which is their score, and the voters that support them."""
-        belief = self._looked_up(target, self.decoded.opinions.belief)
-        return DecodedTargets(target, belief.double(), belief, self._looked_up(target, self.decoded.supporters))
+        belief = self._looked_up(target, self.belief)
+        return DecodedTargets(
+            target, belief.astype(np.float64), belief, self._looked_up(target, self.supporters, False)
+        )
 
-    def _left(self, found: Ranked, is_assigned: np.ndarray) -> FallbackTargets:
+    def _fallback(self, found: Ranked, is_assigned: np.ndarray) -> FallbackTargets:
         """Return the fallback targets of the sources that lost theirs, where every one is to be mapped.
 
         Entities without triples get and are none: they have no trained vectors.
@@ -192,136 +171,114 @@ class Predictor:
         vectors, rejected = (self.vectors[:n], self.vectors[n:]), set(map(tuple, task.rejected.tolist()))
         target = np.full(len(self.source_index), -1, dtype=np.int64)
         target[lost] = fallback_targets(vectors, self.source_index[lost], others, rejected, self.config)
-        first = torch.from_numpy(np.where(target >= 0, target, found.target[:, 0]))[:, None].to(self.rows.device)
+        first = np.where(target >= 0, target, found.target[:, 0])[:, None]
         return FallbackTargets(target, self._complete(self._with_belief(first)).likelihood[:, 0])
 
     def _ranked(self, k: int) -> Ranked:
         """Return the k best by the decoder, the likeliest first; equally likely ones in the order of the decoder."""
         found = self._complete(self._by_decoder(min(k, self.task.target.n_entities)))
-        order = np.argsort(-found.likelihood, axis=1, kind="stable")
-        return found.ordered(order)
+        return found.ordered(np.argsort(-found.likelihood, axis=1, kind="stable"))
 
     def _by_decoder(self, k: int) -> DecodedTargets:
         """Return the k best by the decoder."""
         if not self.config.only_student_decodes:
             return self._of_decoder(k)
-        score, target = self._nearest(self.rows, k)
-        named = self._student_supporters(target)
-        return DecodedTargets(target, score, self._looked_up(target, self.decoded.opinions.belief), named)
+        score, target = self._nearest(self.source_index, k)
+        return DecodedTargets(target, score, self._looked_up(target, self.belief), self._student_supporters(target))
 
-    def _nearest(self, rows: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def _nearest(self, sources: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return (nearness, targets) [p, k] of some sources: the student's nearest (Eq. 1), without rejected ones."""
+        ours, theirs = (self.vectors[self.task.joint_index.rows(side)] for side in (0, 1))
+        most = _greatest_count(self.task.rejected[:, 0])
+        score, found = self._search(ours[sources], theirs, min(k + most, len(theirs)))
+        last = np.argsort(self._are_rejected(sources[:, None], found), axis=1, kind="stable")[:, :k]
+        return np.take_along_axis(score, last, axis=1), np.take_along_axis(found, last, axis=1)
+
+    def _search(self, queries: Tensor, items: Tensor, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (nearness, rows) of the k nearest items of each query."""
         config = self.config
-        sources, targets = self.vectors.index_select(0, rows), self.vectors[self.task.source.n_entities :]
-        wider = min(k + self._most_rejected, len(targets))
-        score, found = nearest(sources, targets, wider, config.metric, engine=self._engine, mib=config.block_mib)
-        return self._without_rejected(rows, score, found, k)
+        engine = "auto" if config.search == "exact" else config.search
+        score, found = nearest(queries, items, k, config.metric, engine=engine, mib=config.block_mib)
+        return as_numpy(score), as_numpy(found)
 
-    @property
-    def _engine(self) -> str:
-        return "auto" if self.config.search == "exact" else self.config.search
-
-    def _student_supporters(self, found: Tensor) -> Tensor:
+    def _student_supporters(self, found: np.ndarray) -> np.ndarray:
         """Return bool [p, k, v]: which of the nearest [p, k] the student's two directions support."""
         names = self.config.deciding_voters
-        named = torch.zeros(*found.shape, len(names), dtype=torch.bool, device=found.device)
+        named = np.zeros((*found.shape, len(names)), dtype=bool)
         if "backward" in names:
             named[..., names.index("backward")] = self._favourites(found)
         if "forward" in names:
             named[:, :1, names.index("forward")] = True
         return named
 
-    @cached_property
-    def _most_rejected(self) -> int:
-        """Return the greatest number of rejected targets of one source."""
-        return int(np.bincount(self.task.rejected[:, 0]).max(initial=0)) if len(self.task.rejected) else 0
+    def _are_rejected(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return bool: whether pairs were rejected; `source` is broadcast to the shape of `target`."""
+        ends = [part.ravel() for part in np.broadcast_arrays(source, target)]
+        return ScoredPairs.of(ends, self.task.joint_index.shape).are_among(self.task.rejected).reshape(target.shape)
 
-    def _without_rejected(self, rows: Tensor, score: Tensor, found: Tensor, k: int) -> tuple[Tensor, Tensor]:
-        """Return the first k of each row that were not rejected; there are more than k where some were."""
-        if not self._most_rejected:
-            return score, found
-        last = self._are_rejected(rows[:, None], found).int().argsort(dim=1, stable=True)[:, :k]
-        return score.gather(1, last), found.gather(1, last)
-
-    def _are_rejected(self, source: Tensor, target: Tensor) -> Tensor:
-        m = self.task.target.n_entities
-        rejected = torch.from_numpy(self.task.rejected[:, 0] * m + self.task.rejected[:, 1]).to(target.device)
-        return torch.isin(source * m + target, rejected)
-
-    def _favourites(self, found: Tensor) -> Tensor:
+    def _favourites(self, found: np.ndarray) -> np.ndarray:
         """Return bool [n, k]: where source row i is the nearest of all sources to its candidate found[i, j]."""
-        if not len(self.rows):
-            return torch.zeros_like(found, dtype=torch.bool)
-        chosen, place = torch.unique(found, return_inverse=True)
-        sources = self.vectors.index_select(0, self.rows)
-        targets = self.vectors.index_select(0, chosen + self.task.source.n_entities)
-        metric, mib = self.config.metric, self.config.block_mib
-        most = int(np.bincount(self.task.rejected[:, 1]).max(initial=0)) if len(self.task.rejected) else 0
-        _, near = nearest(targets, sources, min(1 + most, len(sources)), metric, engine=self._engine, mib=mib)
-        if most:  # the nearest that was not rejected
-            first = self._are_rejected(self.rows[near], chosen[:, None]).int().argsort(dim=1, stable=True)[:, :1]
-            near = near.gather(1, first)
-        return near[place, 0] == torch.arange(len(sources), device=found.device)[:, None]
+        if not len(self.source_index):
+            return np.zeros(found.shape, dtype=bool)
+        chosen, place = np.unique(found, return_inverse=True)
+        ours, theirs = (self.vectors[self.task.joint_index.rows(side)] for side in (0, 1))
+        most = _greatest_count(self.task.rejected[:, 1])
+        _, near = self._search(theirs[chosen], ours[self.source_index], min(1 + most, len(self.source_index)))
+        rejected = self._are_rejected(self.source_index[near], np.broadcast_to(chosen[:, None], near.shape))
+        first = np.argsort(rejected, axis=1, kind="stable")[:, :1]  # the nearest that was not rejected
+        near = np.take_along_axis(near, first, axis=1)[:, 0]
+        return near[place.reshape(found.shape)] == np.arange(len(self.source_index))[:, None]
 
-    def _looked_up(self, target: Tensor, values: Tensor, otherwise: float = 0) -> Tensor:
+    def _looked_up(self, target: np.ndarray, values: np.ndarray, otherwise: float = 0) -> np.ndarray:
         """Return [p, k, ...]: the values of candidates that the decoder has considered, `otherwise` for others."""
         place, there = self._find(target)
         if not len(values):
-            return values.new_full((*target.shape, *values.shape[1:]), otherwise)
-        there = there.view(*there.shape, *[1] * (values.ndim - 1))
-        return values[place].where(there, torch.tensor(otherwise, dtype=values.dtype, device=values.device))
+            return np.full((*target.shape, *values.shape[1:]), otherwise, dtype=values.dtype)
+        there = there.reshape(*there.shape, *[1] * (values.ndim - 1))
+        return np.where(there, values[place], np.asarray(otherwise, dtype=values.dtype))
 
-    def _find(self, target: Tensor) -> tuple[Tensor, Tensor]:
+    def _find(self, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the place of each candidate [p, k] among the decoder's, and whether it is there."""
-        source = self.decoded.places(0, self.rows)[:, None].expand_as(target)
-        column = self.decoded.places(1, target)
-        place, there = self.decoded.opinions.pairs.find(source.clamp(min=0), column.clamp(min=0))
-        return place, there & (source >= 0) & (column >= 0)
+        source = np.broadcast_to(self.source_index[:, None], target.shape)
+        place, there = self.pairs.candidates.find(source.ravel(), target.ravel())
+        return place.reshape(target.shape), there.reshape(target.shape)
 
     def _of_decoder(self, k: int) -> DecodedTargets:
         """Return the decoder's candidates, then the nearest of what is left."""
-        decoded, rows = self.decoded, self.rows
-        pairs, m = decoded.opinions.pairs, self.task.target.n_entities
-        ends = decoded.entities.own
-        own = positions(rows, self.task.source.n_entities)[ends[0][pairs.source]] * m + ends[1][pairs.target]
-        short = (torch.bincount(own // m, minlength=len(rows)) < min(k, m)).nonzero().flatten()
-        found = self._nearest(rows[short], k)[1]
-        filler = (short[:, None] * m + found).flatten()
-        both = pairs_of_keys(torch.cat([own, filler]), (len(rows), m))
-        ranking, belief = (decoded.opinions.belief.new_full((len(both),), value) for value in (-1e9, 0.0))
-        where = both.find(own // m, own % m)[0]
-        after = torch.arange(found.shape[1], device=rows.device).expand_as(found).flatten()
-        ranking[both.find(filler // m, filler % m)[0]] -= after.to(ranking.dtype) * 1e3
-        ranking[where], belief[where] = decoded.ranking, decoded.opinions.belief
-        shown = belief if decoded.config.decoder in ("sinkhorn", ONE_TO_ONE) else ranking.clamp(min=-10.0)
-        named = torch.zeros(len(both), decoded.supporters.shape[1], dtype=torch.bool, device=rows.device)
-        named[where] = decoded.supporters
+        candidates, (n, m) = self.pairs.candidates, (len(self.source_index), self.task.target.n_entities)
+        own = ScoredPairs(self.pairs.row[candidates.source], candidates.target, (n, m))
+        short = np.flatnonzero(np.bincount(own.source, minlength=n) < min(k, m))
+        found = self._nearest(self.source_index[short], k)[1]
+        filler = ScoredPairs(np.repeat(short, found.shape[1]), found.ravel(), (n, m))
+        both = union([own, filler])
+        ranking, belief = (np.full(len(both), value, dtype=self.belief.dtype) for value in (-1e9, 0.0))
+        where, after = both.find(*own.ends)[0], np.tile(np.arange(found.shape[1]), len(found))
+        ranking[both.find(*filler.ends)[0]] -= (after * 1e3).astype(ranking.dtype)
+        ranking[where], belief[where] = as_numpy(self.decoded.ranking), self.belief
+        shown = belief if self.decoded.config.decoder in ("sinkhorn", ONE_TO_ONE) else np.maximum(ranking, -10.0)
+        named = np.zeros((len(both), self.supporters.shape[1]), dtype=bool)
+        named[where] = self.supporters
         best = rank_top(both, ranking, min(k, m))
-        return DecodedTargets(both.target[best], shown[best].double(), belief[best], named[best])
+        return DecodedTargets(both.target[best], shown[best].astype(np.float64), belief[best], named[best])
 
     def _complete(self, found: DecodedTargets) -> Ranked:
         """Add what else is known of the candidates, and how likely they are."""
-        opinions = self.decoded.opinions
-        chosen = self._looked_up(found.target, opinions.pairs.best_of_columns(opinions.belief))
-        no_evidence = self._has_no_evidence(found.target)
-        supporters = found.supporters & ~no_evidence[..., None]
-        target, score, belief, favoured, best, unknown = (
-            part.cpu().numpy() for part in (found.target, found.score, found.belief, supporters, chosen, no_evidence)
-        )
-        p = torch.from_numpy(self.pairs.probability).to(self.rows.device)
-        probability = self._looked_up(found.target, p).masked_fill(no_evidence, 0.0).cpu().numpy()
+        chosen = self._looked_up(found.target, self.pairs.candidates.best_of_columns(self.belief), False)
+        unknown = self._has_no_evidence(found.target)
+        supporters = found.supporters & ~unknown[..., None]
+        probability = np.where(unknown, 0.0, self._looked_up(found.target, self.pairs.probability))
         counterpart = self.pairs.counterpart
         likelihood = np.minimum(probability / np.maximum(counterpart, 1e-12)[:, None], 1.0)
-        parts = (target, score, belief, favoured, best, unknown, likelihood, counterpart)
+        parts = (found.target, found.score, found.belief, supporters, chosen, unknown, likelihood, counterpart)
         return Ranked(*parts, links_are_random=self.pairs.links_are_random)
 
-    def _has_no_evidence(self, target: Tensor) -> Tensor:
+    def _has_no_evidence(self, target: np.ndarray) -> np.ndarray:
         """Return bool [p, k]: pairs without evidence: rejected, or with an end without triples that no voter covers."""
-        alone = [torch.from_numpy(g.isolated()).to(self.rows.device) for g in (self.task.source, self.task.target)]
-        unknown = (alone[0][self.rows][:, None] | alone[1][target]) & ~self._find(target)[1]
-        return unknown | self._are_rejected(self.rows[:, None], target)
+        ours, theirs = self.task.source.isolated()[self.source_index], self.task.target.isolated()
+        unknown = (ours[:, None] | theirs[target]) & ~self._find(target)[1]
+        return unknown | self._are_rejected(self.source_index[:, None], target)
 
-    def _among(self, links: np.ndarray, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Return bool: whether each pair is one of the links."""
-        m = self.task.target.n_entities
-        return np.isin(source * m + target, links[:, 0] * m + links[:, 1])
+
+def _greatest_count(entities: np.ndarray) -> int:
+    """Return how often the most frequent of the entities is there."""
+    return int(np.bincount(entities).max(initial=0)) if len(entities) else 0

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs
+from mixtea.compute.scored_pairs import ScoredPairs, as_numpy
 from mixtea.decide.decode import Decoded
 from mixtea.evaluation.metrics import METRICS, better_and_equal, hits_at_1, sparse_ranking_metrics
 from mixtea.graph.task import Task
@@ -18,12 +18,11 @@ class RankedLinks:
     def __init__(self, decoded: Decoded, task: Task, joint: Tensor) -> None:
         self.decoded, self.places = decoded, decoded.entities.place_of[joint]
         self.is_open = (self.places >= 0).all(1)
-        given, n_source = {tuple(pair) for pair in task.train.tolist()}, task.source.n_entities
-        self.right = torch.zeros(len(joint), dtype=torch.float64, device=joint.device)
-        closed = [(s, t - n_source) in given for s, t in joint[~self.is_open].tolist()]
-        self.right[~self.is_open] = torch.tensor(closed, dtype=torch.float64, device=joint.device)
+        links = ScoredPairs.of(as_numpy(task.joint_index.to_pairs(joint)), task.joint_index.shape)
+        given = torch.as_tensor(links.are_among(task.train), device=joint.device)
+        self.right = (given & ~self.is_open).double()
 
-    def _among_candidates(self) -> tuple[Pairs, Tensor, Tensor]:
+    def _among_candidates(self) -> tuple[ScoredPairs, Tensor, Tensor]:
         """Return the candidates among the ends of the links (or all), their ranking, and the open links by place."""
         open_places, decoded = self.places[self.is_open], self.decoded
         if decoded.config.candidates == "all":
@@ -39,8 +38,9 @@ class RankedLinks:
         if not share:
             return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
         pairs, ranking, links = self._among_candidates()
-        order = torch.argsort(pairs.target * pairs.shape[0] + pairs.source)
-        turned = Pairs(pairs.target[order], pairs.source[order], pairs.shape[::-1])
+        turned = ScoredPairs(pairs.target, pairs.source, (pairs.shape[1], pairs.shape[0]))
+        order = torch.argsort(turned.key)
+        turned = turned.where(order)
         found = sparse_ranking_metrics(pairs, ranking, links)
         back = sparse_ranking_metrics(turned, ranking[order], links.flip(1))
         found |= {f"backward_{name}": value for name, value in back.items()}
@@ -51,4 +51,4 @@ class RankedLinks:
         hits = self.right.clone()
         if self.is_open.any():
             hits[self.is_open] = hits_at_1(*better_and_equal(*self._among_candidates()))
-        return hits.cpu().numpy()
+        return as_numpy(hits)

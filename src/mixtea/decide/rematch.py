@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, concat, rank_within, scored
 from mixtea.decide.answers import Answers, FallbackTargets, Ranked
 from mixtea.decide.choose import MIN_PROBABILITY
 from mixtea.decide.decode import StoredOpinions
@@ -19,7 +20,6 @@ from mixtea.graph.difference import Difference
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.voters.learned_text import LearnedText
-from mixtea.voters.similarity import rank_of
 
 MISSING_SCORE = -1e9  # in the place of a candidate that is gone
 
@@ -61,13 +61,14 @@ def rematch(
     asked = np.flatnonzero((renewed | ~has) & ~given)
     matcher = TextMatcher(task, kept.last, answers, learned, temperature)
     judged = _allowed(matcher(_subset(task.source, free[asked])), task, free[asked])
-    may_have = renewed[asked][judged.source] | (changed[1].touched | kept.freed)[judged.target]
-    gets = _assign(judged, may_have, answers, has)
+    pairs = judged.pairs
+    may_have = renewed[asked][pairs.source] | (changed[1].touched | kept.freed)[pairs.target]
+    gets = _assign(pairs, may_have, answers, has)
     target = np.full(len(asked), -1)
-    target[judged.source[gets]] = judged.target[gets]
+    target[pairs.source[gets]] = pairs.target[gets]
     again = renewed[asked] | (target >= 0)
-    opinions = _opinions(kept.last, judged, free[asked], again, temperature)
-    _fill(answers, judged, asked, again, temperature)
+    opinions = _opinions(kept.last, pairs, free[asked], again, temperature)
+    _fill(answers, pairs, asked, again, temperature)
     _decide(answers, asked[again], target[again], last.weights, temperature)
     return Rematched(answers, opinions, len(asked), int(renewed[asked].sum()))
 
@@ -75,13 +76,9 @@ def rematch(
 def renumber_run(task: Task, old: Answers, last: StoredOpinions, changed: tuple[Difference, Difference]) -> CarriedOver:
     """Renumber an earlier run's answers and opinions about untouched entities."""
     source, target = (side.untouched for side in changed)
-    ends = source[last.source], target[last.target]
-    there = (ends[0] >= 0) & (ends[1] >= 0)
-    order = np.flatnonzero(there)[np.lexsort((ends[1][there], ends[0][there]))]
-    scores = {name: values[order] for name, values in last.scores.items()}
-    opinions = StoredOpinions(
-        ends[0][order].astype(np.int32), ends[1][order].astype(np.int32), scores, last.weights, last.wrong
-    )
+    ends = source[last.pairs.source], target[last.pairs.target]
+    pairs = replace(last.pairs, source=ends[0], target=ends[1], shape=task.joint_index.shape)
+    opinions = replace(last, pairs=pairs.where((ends[0] >= 0) & (ends[1] >= 0)).sorted())
     free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
     row_of = np.full(task.source.n_entities, -1)
     row_of[free] = np.arange(len(free))
@@ -194,14 +191,11 @@ def _subset(graph: Graph, rows: np.ndarray) -> Graph:
 
 def _allowed(judged: MatchedPairs, task: Task, sources: np.ndarray) -> MatchedPairs:
     """Drop pairs that were rejected."""
-    m = task.target.n_entities
-    kept = ~np.isin(sources[judged.source] * m + judged.target, task.rejected @ [m, 1])
-    views = {name: odds[kept] for name, odds in judged.views.items()}
-    source, target, probability, if_free = (part[kept] for part in judged[:4])
-    return MatchedPairs(source, target, probability, if_free, judged.known, views)
+    by_entity = replace(judged.pairs, source=sources[judged.pairs.source])
+    return judged._replace(pairs=judged.pairs.where(~by_entity.are_among(task.rejected)))
 
 
-def _assign(judged: MatchedPairs, may_have: np.ndarray, answers: Answers, has: np.ndarray) -> np.ndarray:
+def _assign(judged: ScoredPairs, may_have: np.ndarray, answers: Answers, has: np.ndarray) -> np.ndarray:
     """Return places of the pairs that are mapped: the likeliest allowed one of each target that is not taken."""
     held = np.r_[answers.decided.target[has, 0], answers.task.train[:, 1], answers.task.valid[:, 1]]
     likely = np.flatnonzero((judged.probability >= MIN_PROBABILITY) & may_have & ~np.isin(judged.target, held))
@@ -211,7 +205,7 @@ def _assign(judged: MatchedPairs, may_have: np.ndarray, answers: Answers, has: n
     return likely[np.unique(judged.target[likely], return_index=True)[1]]
 
 
-def _fill(answers: Answers, judged: MatchedPairs, asked: np.ndarray, again: np.ndarray, temperature: float) -> None:
+def _fill(answers: Answers, judged: ScoredPairs, asked: np.ndarray, again: np.ndarray, temperature: float) -> None:
     """Put the candidates of the sources `asked` that were matched `again` in the place of what they had."""
     ranked, k, rows = answers.ranked, answers.ranked.target.shape[1], asked[again]
     _put(ranked, rows, _blank(len(rows), k, ranked))
@@ -220,13 +214,13 @@ def _fill(answers: Answers, judged: MatchedPairs, asked: np.ndarray, again: np.n
         values[rows] = np.nan
     counterpart = np.minimum(np.bincount(judged.source, judged.probability, minlength=len(asked)), 1.0)
     ranked.counterpart[rows] = counterpart[again]
-    rank = rank_of(judged.source, judged.probability)
+    rank = rank_within(judged.source, judged.probability)
     shown = np.flatnonzero((rank < k) & again[judged.source])
     row, place, p = asked[judged.source[shown]], rank[shown], judged.probability[shown]
     ranked.target[row, place], ranked.score[row, place], ranked.belief[row, place] = judged.target[shown], p, p
     ranked.likelihood[row, place] = np.minimum(p / np.maximum(counterpart[judged.source[shown]], 1e-12), 1.0)
     ranked.no_evidence[row, place] = False
-    for name, odds in judged.views.items():
+    for name, odds in judged.scores.items():
         supports = odds[shown] > 0
         ranked.supporters[row[supports], place[supports], answers.voter_names.index(name)] = True
         answers.scores[name][row, place] = odds[shown] * temperature
@@ -257,15 +251,11 @@ def _decide(
 
 
 def _opinions(
-    last: StoredOpinions, judged: MatchedPairs, sources: np.ndarray, again: np.ndarray, temperature: float
+    last: StoredOpinions, judged: ScoredPairs, sources: np.ndarray, again: np.ndarray, temperature: float
 ) -> StoredOpinions:
     """Return the kept opinions, with those about rematched sources replaced."""
-    stays = ~np.isin(last.source, sources[again])
-    new = again[judged.source]
-    source = np.r_[last.source[stays], sources[judged.source[new]]].astype(np.int32)
-    target = np.r_[last.target[stays], judged.target[new]].astype(np.int32)
-    no_score = np.full(int(new.sum()), np.nan)
-    views: Mapping[str, np.ndarray] = {name: odds[new] * temperature for name, odds in judged.views.items()}
-    scores = {name: np.r_[s[stays], views.get(name, no_score).astype(s.dtype)] for name, s in last.scores.items()}
-    order = np.lexsort((target, source))
-    return StoredOpinions(source[order], target[order], {n: s[order] for n, s in scores.items()}, last.weights)
+    stay = last.pairs.where(~are_in(sources[again], last.pairs.shape[0])[last.pairs.source])
+    new = judged.where(again[judged.source])
+    scores = {name: odds * temperature for name, odds in new.scores.items() if name in last.scores}
+    new = replace(new, source=sources[new.source], columns=scored(scores))
+    return StoredOpinions(concat([stay, new]).sorted(), last.weights)

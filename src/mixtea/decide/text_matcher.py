@@ -15,6 +15,7 @@ import torch
 
 from mixtea.calibration.calibrator import logistic, sigmoid
 from mixtea.compute.matching import MAX_LOG_ODDS, shift_for_total
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, group_max, pairs_of_keys, scored
 from mixtea.council.opinions import sum_views
 from mixtea.decide.answers import Answers
 from mixtea.decide.decode import StoredOpinions
@@ -23,7 +24,6 @@ from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term, names_from_ids
 from mixtea.voters.attributes.later import ValueLookup
-from mixtea.voters.candidate_pairs import look_up
 from mixtea.voters.learned_text import LearnedText, LearnedView
 from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds_of_new, match_probability
 from mixtea.voters.names.later import NameLookup
@@ -42,52 +42,31 @@ LOGIT_MARGIN = 1e-12  # from 0 and 1, of a probability whose log-odds are taken
 
 
 class MatchedPairs(NamedTuple):
-    """Pairs of new sources [p] and targets [p], sorted by source, and how likely each pair is a match.
+    """Pairs of new sources and targets, sorted by source; `known` [n] are the sources with something to compare.
 
-    `if_free` [p] is how likely it would be if no other source had its target; `known` [n] is true for sources that have
-    something to compare. `views` [p] are the log-odds by each view relative to a pair without evidence, NaN for none.
+    Columns of `pairs` are `probability`, how likely each is a match; `if_free`, how likely it would be if no other
+    source had its target; and as scores the log-odds by each view relative to a pair without evidence, NaN for none.
     """
 
-    source: np.ndarray
-    target: np.ndarray
-    probability: np.ndarray
-    if_free: np.ndarray
+    pairs: ScoredPairs
     known: np.ndarray
-    views: dict[str, np.ndarray]
 
 
-class Claims(NamedTuple):
-    """Pairs of sources and targets of a run, and how likely each is a match, by one view or by all that is known."""
-
-    source: np.ndarray
-    target: np.ndarray
-    probability: np.ndarray
+def sum_log_odds(pairs: ScoredPairs, weights: Mapping[str, float], n_open: int) -> np.ndarray:
+    """Compute the log-odds [p] of a match by the scores of all views; those of a pair without evidence are -log n."""
+    found = sum_views({name: torch.as_tensor(odds) for name, odds in pairs.scores.items()}, weights)
+    return as_numpy(found.nan_to_num(0.0)) - np.log(n_open)
 
 
-class OpenOpinions(NamedTuple):
-    """The stored pairs without a training link, and log-odds of each by view, relative to a pair without evidence."""
-
-    source: np.ndarray
-    target: np.ndarray
-    views: dict[str, np.ndarray]
-    n_open: int
-
-    def log_odds(self, weights: Mapping[str, float]) -> np.ndarray:
-        """Compute the log-odds [p] of a match by all views; those of a pair without evidence are -log n."""
-        return _sum_log_odds(self.views, weights, self.n_open)
+def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> ScoredPairs:
+    """Select the stored pairs without a training link, with log-odds by the views `names` as scores."""
+    closed = [are_in(task.closed_entities(side), n) for side, n in enumerate(last.pairs.shape)]
+    pairs = last.pairs.where(~(closed[0][last.pairs.source] | closed[1][last.pairs.target]))
+    return replace(pairs, columns=scored({name: pairs.scores[name].astype(np.float64) / temperature for name in names}))
 
 
-def _sum_log_odds(views: Mapping[str, np.ndarray], weights: Mapping[str, float], n_open: int) -> np.ndarray:
-    found = sum_views({name: torch.from_numpy(odds) for name, odds in views.items()}, weights)
-    return found.nan_to_num(0.0).numpy() - np.log(n_open)
-
-
-def open_opinions(task: Task, last: StoredOpinions, names: list[str], temperature: float) -> OpenOpinions:
-    """Select the opinions of the voters `names` about open pairs from the stored ones."""
-    kept = ~(np.isin(last.source, task.closed_entities(0)) | np.isin(last.target, task.closed_entities(1)))
-    views = {name: last.scores[name][kept].astype(np.float64) / temperature for name in names}
-    n_open = max(1, task.target.n_entities - len(task.train))
-    return OpenOpinions(last.source[kept].astype(np.int64), last.target[kept].astype(np.int64), views, n_open)
+def _n_open(task: Task) -> int:
+    return max(1, task.target.n_entities - len(task.train))
 
 
 def learned_text(
@@ -102,17 +81,13 @@ def learned_text(
     if last is None or not names:
         return LearnedText()
     found = open_opinions(task, last, names, temperature)
-    odds = found.log_odds(last.weights)
-    kept = odds > MIN_LOG_ODDS
-    source, target, odds = found.source[kept], found.target[kept], odds[kept]
-    shape = (task.source.n_entities, task.target.n_entities)
-    total = float(answers.ranked.counterpart[np.isin(answers.source_index, source)].sum())
-    constant, matched = shift_for_total(source, target, odds, shape, total)
-    order = np.lexsort((-matched.probability, source))
-    best = order[np.diff(source[order], prepend=-1) > 0]
-    ranked, k = answers.ranked, answers.ranked.target.shape[1]
-    stored = (answers.source_index.repeat(k), ranked.target.ravel())
-    right = look_up((source[best], target[best]), stored, ranked.probability(k).ravel(), shape[1], 0.0)
+    found = found.with_columns(odds=sum_log_odds(found, last.weights, _n_open(task)))
+    found = found.where(found.odds > MIN_LOG_ODDS)
+    total = float(answers.ranked.counterpart[np.isin(answers.source_index, found.source)].sum())
+    constant, matched = shift_for_total(found, found.odds, total)
+    order = np.lexsort((-matched.probability, found.source))
+    best = order[np.diff(found.source[order], prepend=-1) > 0]
+    right = answers.known().look_up(found.source[best], found.target[best], "probability", 0.0)
     seen = np.stack([np.ones(len(best)), _logit(matched.probability[best])], axis=1)
     a, b = logistic(seen, right, *RECALIBRATION).tolist()
     return LearnedText({name: views[name] for name in names}, float(constant), (a, b))
@@ -137,18 +112,15 @@ class TextMatcher:
     ) -> None:
         self.task, self.learned, self.weights = task, learned, last.weights
         found = open_opinions(task, last, sorted(learned.views), temperature)
-        self.n_open = found.n_open
+        self.n_open = _n_open(task)
         self.allowed = np.array([not is_vocabulary_term(str(id)) for id in task.target.ids], dtype=float)
         self.ids_are_names = any(names_from_ids(task.source.ids))
         self.lookups = {name: LOOKUPS[name](task, view) for name, view in learned.views.items()}
-        ranked, k = answers.ranked, answers.ranked.target.shape[1]
-        self.claims = {
-            ALL_VIEWS: Claims(answers.source_index.repeat(k), ranked.target.ravel(), ranked.probability(k).ravel())
-        }
+        self.claims = {ALL_VIEWS: answers.known()}  # by view, the run's pairs and how likely each is a match
         for name, view in learned.views.items():
-            odds = np.nan_to_num(found.views[name], nan=-np.inf) - np.log(self.n_open)
+            odds = np.nan_to_num(found.scores[name], nan=-np.inf) - np.log(self.n_open)
             share = match_probability(odds, view.wrong, task.target.n_entities)
-            self.claims[name] = Claims(found.source, found.target, share)
+            self.claims[name] = found.with_columns(probability=share)
         self.taken = TargetOwners.of(answers)
         self.given = np.unique(np.concatenate([task.train, task.valid])[:, 1])
 
@@ -156,7 +128,7 @@ class TextMatcher:
         """Return by view, and for ALL_VIEWS, [m] how likely each target is that of no source but those `without`."""
         m, found = self.task.target.n_entities, {}
         for name, claims in self.claims.items():
-            share = np.where(np.isin(claims.source, without), 0.0, claims.probability) if len(without) else claims[2]
+            share = np.where(are_in(without, claims.shape[0])[claims.source], 0.0, claims.probability)
             found[name] = np.clip(1 - np.bincount(claims.target, share, minlength=m), 0.0, 1.0)
             found[name][self.given] = 0.0
         return found
@@ -167,20 +139,18 @@ class TextMatcher:
         Where targets are given `once`, what the run has mapped to a target makes it less likely; but not the former
         mappings of the sources `without` [s], which have changed since.
         """
-        n, m = entities.n_entities, max(self.task.target.n_entities, 1)
+        shape = entities.n_entities, self.task.target.n_entities
         everybody = dict.fromkeys(self.claims, np.ones(len(self.allowed)))
         unmatched = self.unmatched(without) if once else everybody
         opinions = self._opinions(entities)
-        proposed = [of.found.source * m + of.found.target for of in opinions.values()]
-        key = np.unique(np.concatenate([NO_SOURCES, *proposed]))
-        ends = key // m, key % m
-        if_free = self._weight(self._views(opinions, ends, everybody), ends[1], everybody[ALL_VIEWS])
-        views = self._views(opinions, ends, unmatched)
-        weight = self._weight(views, ends[1], unmatched[ALL_VIEWS])
-        taken = unmatched[ALL_VIEWS][ends[1]] < MIN_FREE
-        probability, if_free = self._probabilities(ends[0], weight, if_free, taken, n)
-        known = np.any([np.zeros(n, dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
-        return MatchedPairs(*ends, probability, if_free, known, views)
+        pairs = pairs_of_keys(np.concatenate([NO_SOURCES, *(of.found.key for of in opinions.values())]), shape)
+        if_free = self._weight(self._with_views(pairs, opinions, everybody), everybody[ALL_VIEWS])
+        pairs = self._with_views(pairs, opinions, unmatched)
+        weight = self._weight(pairs, unmatched[ALL_VIEWS])
+        taken = unmatched[ALL_VIEWS][pairs.target] < MIN_FREE
+        probability, if_free = self._probabilities(pairs.source, weight, if_free, taken, shape[0])
+        known = np.any([np.zeros(shape[0], dtype=bool), *(of.has[0] for of in opinions.values())], axis=0)
+        return MatchedPairs(pairs.with_columns(probability=probability, if_free=if_free), known)
 
     def _opinions(self, entities: Graph) -> dict[str, SimilarityOpinions]:
         """Return the opinions of each view on the entities; ids are names only if they are so in the run."""
@@ -205,28 +175,26 @@ class TextMatcher:
         hoped = sigmoid(a + b * np.log(np.maximum(if_free, LOGIT_MARGIN) / others))
         return probability, np.where(taken & (if_free > weight), np.maximum(hoped, probability), probability)
 
-    def _views(
-        self, opinions: Mapping[str, SimilarityOpinions], ends: tuple[np.ndarray, np.ndarray],
-        unmatched: Mapping[str, np.ndarray],
-    ) -> dict[str, np.ndarray]:  # fmt: skip
+    def _with_views(
+        self, pairs: ScoredPairs, opinions: Mapping[str, SimilarityOpinions], unmatched: Mapping[str, np.ndarray]
+    ) -> ScoredPairs:
         """Compute the log-odds of pairs by each view, by how likely targets are `unmatched` by others."""
-        views = {name: np.full(len(ends[0]), np.nan) for name in self.learned.views}
+        views = {name: np.full(len(pairs), np.nan) for name in self.learned.views}
         for name, of in opinions.items():
             odds, wrong = of.learned.log_odds(of.columns), self.learned.views[name].wrong
             of.judged = bounded_log_odds_of_new(of.candidates, odds, unmatched[name] * self.allowed, wrong)
-            views[name] = of.log_odds(*ends)
-        return views
+            views[name] = of.log_odds(*pairs.ends)
+        return pairs.with_columns(**scored(views))
 
-    def _weight(self, views: Mapping[str, np.ndarray], target: np.ndarray, unmatched: np.ndarray) -> np.ndarray:
+    def _weight(self, pairs: ScoredPairs, unmatched: np.ndarray) -> np.ndarray:
         """Compute what each pair weighs against no match, less where others have its target."""
-        odds = _sum_log_odds(views, self.weights, self.n_open) + self.learned.constant
-        return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched * self.allowed)[target]
+        odds = sum_log_odds(pairs, self.weights, self.n_open) + self.learned.constant
+        return np.exp(np.clip(odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * (unmatched * self.allowed)[pairs.target]
 
     def _calibrated(self, source: np.ndarray, probability: np.ndarray, n: int) -> np.ndarray:
         """Correct the best of each source by the calibration; the others have the same share of what is left."""
         a, b = self.learned.calibration
-        best: np.ndarray = np.zeros(n)
-        np.maximum.at(best, source, probability)
+        best = group_max(source, probability, n, 0.0)
         right = sigmoid(a + b * _logit(best))
         left = (1 - right) / np.maximum(1 - best, LOGIT_MARGIN)
         is_best = probability == best[source]

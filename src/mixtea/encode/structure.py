@@ -79,7 +79,7 @@ def _moved(value: Any, device: torch.device, dtype: torch.dtype) -> Any:
 
 def build_structure(source: Graph, target: Graph, config: Config) -> Structure:
     """Number both graphs together and build neighbours and relation means."""
-    (head, relation, tail), n_relations = joint_triples(source, target, shared_relations=config.shared_relations)
+    (head, relation, tail), n_relations = joint_triples((source, target), shared_relations=config.shared_relations)
     n = source.n_entities + target.n_entities
     means = (_mean(entity, relation, n, n_relations, config.relation_mean) for entity in (head, tail))
     neighbours = _adjacency(head, tail, n, config.self_connection)

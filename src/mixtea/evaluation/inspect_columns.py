@@ -17,7 +17,6 @@ from mixtea.io.columns.rows import name_of_table
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 from mixtea.voters.base import Voter
-from mixtea.voters.candidate_pairs import are_links
 from mixtea.voters.similarity import SimilarityOpinions
 
 MAX_PARTNERS_SHOWN = 4
@@ -100,9 +99,8 @@ def candidate_summary(task: Task, views: Mapping[str, SimilarityOpinions]) -> li
     links = np.concatenate([getattr(task, split) for split in SPLITS])
     found = []
     for name, opinions in views.items():
-        pairs = opinions.proposed()
-        n_found = int(are_links(links[:, 0], links[:, 1], pairs, task.target.n_entities).sum())
-        found.append({"by": name, "pairs": len(pairs), "links": len(links), "links_found": n_found})
+        n_found = int(opinions.found.find(links[:, 0], links[:, 1])[1].sum())
+        found.append({"by": name, "pairs": len(opinions.found), "links": len(links), "links_found": n_found})
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import Pairs
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import count_better_and_equal, fast_products, unit
 from mixtea.errors import DataError
 
@@ -47,7 +47,9 @@ def expected_metrics(better: Tensor, equal: Tensor, ks: Sequence[int] = KS) -> d
     return hits | {"mrr": reciprocal.mean().item()}
 
 
-def sparse_ranking_metrics(pairs: Pairs, ranking: Tensor, links: Tensor, ks: Sequence[int] = KS) -> dict[str, float]:
+def sparse_ranking_metrics(
+    pairs: ScoredPairs, ranking: Tensor, links: Tensor, ks: Sequence[int] = KS
+) -> dict[str, float]:
     """Compute Hit@k and MRR of links [p, 2] (rows and columns of `pairs`) when only candidates are ranked.
 
     Targets that are not candidates of a row come after them, all equal.
@@ -60,7 +62,7 @@ def hits_at_1(better: Tensor, equal: Tensor) -> Tensor:
     return ((1 - better.double()) / equal.double()).clamp(0, 1)
 
 
-def better_and_equal(pairs: Pairs, ranking: Tensor, links: Tensor) -> tuple[Tensor, Tensor]:
+def better_and_equal(pairs: ScoredPairs, ranking: Tensor, links: Tensor) -> tuple[Tensor, Tensor]:
     """Count the candidates better than the right one, and those equal to it, itself included; of links [p, 2]."""
     row, column = links[:, 0], links[:, 1]
     if not len(pairs):

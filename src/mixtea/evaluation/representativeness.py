@@ -31,7 +31,7 @@ def compare_sample(task: Task, links: np.ndarray) -> dict[str, Any]:
     linked = np.intersect1d(links[:, 0], everyone)
     if not len(linked):
         return {"sources": 0, "of": len(everyone), "differs": []}
-    triples, named = task.source.triple_counts(), has_shared_name(task.source, task.target)
+    triples, named = task.source.degrees, has_shared_name(task.source, task.target)
     more = _greater_share(triples[linked], triples[everyone])
     found: dict[str, Any] = {
         "sources": len(linked),

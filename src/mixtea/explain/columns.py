@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.explain.side_by_side import SideBySide, local_part
-from mixtea.relations.join import WeightedPairs
+from mixtea.relations.join import weighted_pairs
 from mixtea.relations.triples import Triples, compare_attributes
 
 
@@ -25,7 +25,7 @@ class ColumnPair(NamedTuple):
 
 def column_pairs(compare: SideBySide, pairs: np.ndarray) -> list[ColumnPair]:
     """List columns that the voter compares or that have the same name, in the order of the source; `pairs` [p, 2]."""
-    near = WeightedPairs.of(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
+    near = weighted_pairs(pairs[:, 0], pairs[:, 1], np.ones(len(pairs)))
     ours, theirs, *_ = compare_attributes(compare.task.source, compare.task.target, near)
     compared = {
         (_without_language(one.name, ours), _without_language(other.name, theirs))

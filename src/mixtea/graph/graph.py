@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -68,7 +68,8 @@ class Graph:
         found = {kind: n for kind, n in zip(ENTITY_KINDS, counts, strict=True) if n}
         return found if found.keys() - {ENTITY_KINDS[INDIVIDUAL]} else {}
 
-    def triple_counts(self) -> np.ndarray:
+    @cached_property
+    def degrees(self) -> np.ndarray:
         """Return [n_entities]: the number of relation triples of each entity."""
         return np.bincount(self.triples[:, [0, 2]].ravel(), minlength=self.n_entities)
 
@@ -87,9 +88,39 @@ class Graph:
 
     def isolated(self) -> np.ndarray:
         """Return bool [n]: the entities without a relation triple."""
-        alone = np.ones(self.n_entities, dtype=bool)
-        alone[self.triples[:, [0, 2]].ravel()] = False
-        return alone
+        return self.degrees == 0
+
+    def subgraph(self, kept: np.ndarray) -> Graph:
+        """Return the graph of some entities, with the triples between them and what is said of them.
+
+        Parameters
+        ----------
+        kept
+            bool [n_entities], or the entities by index. They keep their order, and all relations their numbers.
+
+        Returns
+        -------
+        Graph
+            A graph whose i-th entity is the i-th of those that are kept.
+
+        Examples
+        --------
+        >>> from mixtea import load_graph
+        >>> graph = load_graph([("a", "r", "b"), ("b", "r", "c")])
+        >>> part = graph.subgraph(graph.ids != "c")
+        >>> part.ids.tolist(), part.triples.tolist()
+        (['a', 'b'], [[0, 0, 1]])
+        """
+        stays = np.zeros(self.n_entities, dtype=bool)
+        stays[kept] = True
+        place = np.cumsum(stays) - 1
+        triples = self.triples[stays[self.triples[:, 0]] & stays[self.triples[:, 2]]]
+        inside = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)
+        return replace(
+            self, ids=self.ids[stays], triples=inside.astype(np.int64), attributes=self.attributes.subset(stays),
+            labels=self.labels.subset(stays), vectors=self.vectors[stays] if self.vectors.size else self.vectors,
+            kinds=self.kinds[stays] if len(self.kinds) else self.kinds,
+        )  # fmt: skip
 
     def has_vector(self) -> np.ndarray:
         """Return bool [n]: the entities with a vector of the user."""

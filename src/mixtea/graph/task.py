@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from mixtea.graph.graph import Graph
+from mixtea.graph.joint_index import JointIndex
 from mixtea.graph.synonym_groups import Groups, merge_groups
 from mixtea.messages import html_table, visible, whole_text
 
@@ -61,6 +62,11 @@ class Task:
         object.__setattr__(
             self, "synonyms", merge_groups(self.synonyms)
         )  # in one order, so that equal tasks are equal files
+
+    @property
+    def joint_index(self) -> JointIndex:
+        """Return the joint numbering of the entities of all graphs."""
+        return JointIndex((self.source.n_entities, self.target.n_entities))
 
     @cached_property
     def multi_target_sources(self) -> np.ndarray:

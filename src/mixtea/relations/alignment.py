@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from mixtea.compute.intervals import wilson
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
-from mixtea.relations.join import WeightedPairs, join_triples
+from mixtea.relations.join import join_triples, matched, weighted_pairs
 from mixtea.relations.triples import COMPARISON_KINDS, COMPARISONS, Triples
 
 if TYPE_CHECKING:
@@ -73,15 +74,15 @@ def relations_of(mapping: Mapping, min_score: float = MIN_SCORE) -> Relations:
     return Relations(source, target, found, mapping.links_from).above(min_score)
 
 
-def _matched_pairs(mapping: Mapping) -> WeightedPairs:
+def _matched_pairs(mapping: Mapping) -> ScoredPairs:
     """Return the pairs of the mapping by entity index, without entities of too many counterparts."""
     rows = mapping.pairs()
     ends = [g.find(rows[side].to_numpy()) for side, g in (("source", mapping.source), ("target", mapping.target))]
     few = np.all([np.bincount(end, minlength=1)[end] <= MAX_COUNTERPARTS for end in ends], axis=0)
-    return WeightedPairs.of(ends[0][few], ends[1][few], rows["probability"].to_numpy(np.float64)[few])
+    return weighted_pairs(ends[0][few], ends[1][few], rows["probability"].to_numpy(np.float64)[few])
 
 
-def _aligned(kind: str, ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
+def _aligned(kind: str, ours: Triples, theirs: Triples, near: ScoredPairs, far: ScoredPairs) -> pd.DataFrame:
     """Return the rows of one kind."""
     rows = _counts(ours, theirs, near, far)
     within = lower_bound(rows["count"].to_numpy(), rows["source_count"].to_numpy())
@@ -105,14 +106,18 @@ def _without_dominated(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[~(beaten & rows["relation"].isin(["equal", "inverse"]))]
 
 
-def _counts(ours: Triples, theirs: Triples, near: WeightedPairs, far: WeightedPairs) -> pd.DataFrame:
+def _counts(ours: Triples, theirs: Triples, near: ScoredPairs, far: ScoredPairs) -> pd.DataFrame:
     """Count for each two kinds that meet the triples that met, from either side, and those that could have."""
     first, second, weight = join_triples((ours.near, ours.far), (theirs.near, theirs.far), near, far)
     kinds = np.stack([ours.kind[first], theirs.kind[second]])
     (key, met), (_, met_back) = _distinct_counts(kinds, first, weight), _distinct_counts(kinds, second, weight)
     could = [
-        np.bincount(side.kind, near.matched(end, side.near) * far.matched(end, side.far), minlength=len(side.names))
-        for end, side in (("source", ours), ("target", theirs))
+        np.bincount(
+            side.kind,
+            matched(near, end, side.near) * matched(far, end, side.far),
+            minlength=len(side.names),
+        )
+        for end, side in enumerate((ours, theirs))
     ]
     columns = {"first": key[0], "second": key[1], "count": met, "count_back": met_back}
     return pd.DataFrame(columns | {"source_count": could[0][key[0]], "target_count": could[1][key[1]]})

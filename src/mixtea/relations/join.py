@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
+
+from mixtea.compute.scored_pairs import ScoredPairs
 
 TRIPLES_PER_BLOCK = 1_000_000  # statements of the source graph looked up at a time
 
 
-class WeightedPairs(NamedTuple):
-    """Pairs of indices of either side, sorted by source, and the belief in each."""
+def weighted_pairs(source: np.ndarray, target: np.ndarray, belief: np.ndarray) -> ScoredPairs:
+    """Make pairs of things of either side, sorted by source, and the belief in each; some may be there twice."""
+    order = np.argsort(source, kind="stable")
+    ends = [end[order].astype(np.int64) for end in (source, target)]
+    shape = (1 + int(ends[0].max(initial=-1)), 1 + int(ends[1].max(initial=-1)))
+    return ScoredPairs(ends[0], ends[1], shape, {"belief": belief[order].astype(np.float64)})
 
-    source: np.ndarray
-    target: np.ndarray
-    belief: np.ndarray
 
-    @classmethod
-    def of(cls, source: np.ndarray, target: np.ndarray, belief: np.ndarray) -> WeightedPairs:
-        """Sort pairs by source."""
-        order = np.argsort(source, kind="stable")
-        return cls(source[order].astype(np.int64), target[order].astype(np.int64), belief[order].astype(np.float64))
-
-    def matched(self, side: str, things: np.ndarray) -> np.ndarray:
-        """Return the belief, at most 1, that each of the `things` of a side ("source" or "target") is in some pair."""
-        ends = getattr(self, side)
-        n = 1 + max(int(numbers.max(initial=0)) for numbers in (ends, things))
-        return np.minimum(np.bincount(ends, self.belief, minlength=n), 1)[things]
+def matched(pairs: ScoredPairs, side: int, things: np.ndarray) -> np.ndarray:
+    """Return the belief, at most 1, that each of the `things` of a side (0 the source) is in some pair."""
+    n = max(pairs.shape[side], 1 + int(things.max(initial=0)))
+    return np.minimum(np.bincount(pairs.ends[side], pairs.belief, minlength=n), 1)[things]
 
 
 def join_triples(
-    ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray], near: WeightedPairs, far: WeightedPairs
+    ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray], near: ScoredPairs, far: ScoredPairs
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (i, j, weight): the triples i of ours and j of theirs with subjects in `near` and objects in `far`.
 
-    Triples are given by their two ends. The weight is the product of the beliefs in both pairs.
+    Triples are given by their two ends, pairs as `weighted_pairs` makes them. The weight is the product of the beliefs
+    in both pairs.
     """
     width = 1 + max(int(ends.max(initial=0)) for ends in (theirs[1], far.target))
     order = np.argsort(theirs[0] * width + theirs[1], kind="stable")

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
-from mixtea.relations.join import WeightedPairs, join_triples
+from mixtea.relations.join import join_triples, matched, weighted_pairs
 from mixtea.relations.parallel import merge_parallel
-from mixtea.relations.scored_pairs import ScoredPairs
 
 MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
 MIN_BELIEF = 0.1  # a weaker belief is not listened to
 MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
-class NeighbourSupport(NamedTuple):
-    """Triples (a, r, x) and (b, r', y) that support (x, y): a, b, the relations (2 r, inverse 2 r + 1), weights."""
-
-    source: np.ndarray
-    target: np.ndarray
-    kind: np.ndarray
-    other_kind: np.ndarray
-    weight: np.ndarray
-
-
 class Neighbourhood:
     """The triples of both graphs walked both ways, the links, and the belief in further pairs."""
 
     def __init__(self, task: Task, known: ScoredPairs, *, shared_relations: bool = True) -> None:
-        self.task, self.shared, self.n_source = task, shared_relations, task.source.n_entities
+        self.task, self.shared, self.joint = task, shared_relations, task.joint_index
         merged = merge_parallel(task, shared_relations=shared_relations)
         (head, relation, tail), self.relations, self.n_merged = merged
-        self.n, self.n_kinds = self.n_source + task.target.n_entities, 2 * len(self.relations)
+        self.n, self.n_kinds, n_source = self.joint.n, 2 * len(self.relations), self.joint.sizes[0]
         steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
         key = np.sort((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
         key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
@@ -46,21 +35,26 @@ class Neighbourhood:
         kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
         self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
         self.count = count[place][kept]
-        self.multiplicity = self.n_merged[(self.near >= self.n_source).astype(np.int64), self.kind // 2]
+        self.multiplicity = self.n_merged[(self.near >= n_source).astype(np.int64), self.kind // 2]
         strong = known.belief > MIN_BELIEF
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
-        self.target = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64) + self.n_source
+        theirs = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64)
+        self.target = np.asarray(self.joint.of_entities(1, theirs))
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
     def score(self, source: int, target: int) -> float:
         """Return log(1 + sum of the weights of the support of a pair), as in neighbour agreement."""
         return float(np.log1p(self.support(source, target).weight.sum()))
 
-    def support(self, source: int, target: int, above: float = MIN_BELIEF) -> NeighbourSupport:
-        """Return the support of a pair, by entity indices; `above` is the minimal belief in the neighbours."""
+    def support(self, source: int, target: int, above: float = MIN_BELIEF) -> ScoredPairs:
+        """Return the support of a pair, by entity indices; `above` is the minimal belief in the neighbours.
+
+        It has a row for each two triples (a, r, x) and (b, r', y) that support (x, y): the pair (a, b), maybe several
+        times, with the relations `kind` and `other_kind` (2 r, inverse 2 r + 1), and the `weight`.
+        """
         theirs: dict[int, list[int]] = {}
-        for j in self._steps_to(target + self.n_source).tolist():
-            theirs.setdefault(int(self.near[j]) - self.n_source, []).append(j)
+        for j in self._steps_to(self.joint.of_entity(1, target)).tolist():
+            theirs.setdefault(self.joint.to_entity(1, int(self.near[j])), []).append(j)
         rows = [
             (i, j, belief)
             for i in (self._steps_to(source).tolist() if theirs else [])
@@ -73,9 +67,9 @@ class Neighbourhood:
         few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
         n_pairs = self.multiplicity[first] * self.multiplicity[second]
         weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
-        kept = meaning > MIN_RELATION_SIMILARITY
-        ends = (self.near[first], self.near[second] - self.n_source, self.kind[first], self.kind[second], weight)
-        return NeighbourSupport(*(part[kept] for part in ends))
+        columns = {"kind": self.kind[first], "other_kind": self.kind[second], "weight": weight}
+        ends = self.near[first], self.joint.to_entities(1, self.near[second])
+        return ScoredPairs(*ends, self.joint.shape, columns).where(meaning > MIN_RELATION_SIMILARITY)
 
     def supported_pairs(
         self, source: int, target: int, asked: Callable[[int], Iterable[int]]
@@ -85,8 +79,8 @@ class Neighbourhood:
         Of each source beside the pair only the targets of `asked` are looked at.
         """
         theirs: dict[int, list[int]] = {}
-        for j in self._steps_from(target + self.n_source).tolist():
-            theirs.setdefault(int(self.far[j]) - self.n_source, []).append(j)
+        for j in self._steps_from(self.joint.of_entity(1, target)).tolist():
+            theirs.setdefault(self.joint.to_entity(1, int(self.far[j])), []).append(j)
         rows = [
             (i, j)
             for i in (self._steps_from(source).tolist() if theirs else [])
@@ -106,7 +100,7 @@ class Neighbourhood:
             weight[meaning > MIN_RELATION_SIMILARITY],
             strict=True,
         ):
-            pair = (int(self.far[i]), int(self.far[j]) - self.n_source)
+            pair = (int(self.far[i]), self.joint.to_entity(1, int(self.far[j])))
             found[pair] = found.get(pair, 0.0) + float(value)
         return found
 
@@ -114,7 +108,7 @@ class Neighbourhood:
         """Return the belief in each target of a source, by entity indices."""
         order, starts = self._by_source
         rows = order[starts[source] : starts[source + 1]]
-        return dict(zip((self.target[rows] - self.n_source).tolist(), self.belief[rows].tolist(), strict=True))
+        return dict(zip(self.joint.to_entities(1, self.target[rows]).tolist(), self.belief[rows].tolist(), strict=True))
 
     def prepare(self) -> None:
         """Build all indices now."""
@@ -134,7 +128,7 @@ class Neighbourhood:
     def _relation_places(self) -> dict[int, tuple[Graph, int]]:
         """Map the joint index of a relation to a graph that has it, preferably the source, and its index there."""
         graphs = (self.task.target, self.task.source)
-        numbers, _ = relation_numbers(self.task.source, self.task.target, self.shared)
+        numbers, _ = relation_numbers((self.task.source, self.task.target), self.shared)
         return {
             number: (graph, place)
             for graph, own in zip(graphs, reversed(numbers), strict=True)
@@ -160,7 +154,7 @@ class Neighbourhood:
 
     @cached_property
     def _by_source(self) -> tuple[np.ndarray, np.ndarray]:
-        return _index(self.source, self.n_source)
+        return _index(self.source, self.joint.sizes[0])
 
     def _relation_similarity(self, key: np.ndarray) -> np.ndarray:
         """Return how similar two relations are, by r * n_kinds + r'."""
@@ -173,8 +167,8 @@ class Neighbourhood:
     @cached_property
     def _alike(self) -> tuple[np.ndarray, np.ndarray]:
         """Divide the belief in triples of r that meet triples of r' by the geometric mean of what both could meet."""
-        pairs = WeightedPairs.of(self.source, self.target, self.belief)
-        sides = [np.flatnonzero(part) for part in (self.near < self.n_source, self.near >= self.n_source)]
+        pairs = weighted_pairs(self.source, self.target, self.belief)
+        sides = [np.flatnonzero(part) for part in (self.near < self.joint.sizes[0], self.near >= self.joint.sizes[0])]
         ours, theirs = ((self.near[side], self.far[side]) for side in sides)
         first, second, weight = join_triples(ours, theirs, pairs, pairs)
         kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
@@ -182,10 +176,11 @@ class Neighbourhood:
         total = np.bincount(where, weight, minlength=len(key))
         most = [
             np.bincount(
-                self.kind[rows], pairs.matched(side, self.near[rows]) * pairs.matched(side, self.far[rows]),
+                self.kind[rows],
+                matched(pairs, side, self.near[rows]) * matched(pairs, side, self.far[rows]),
                 minlength=self.n_kinds,
             ) + 1
-            for side, rows in zip(("source", "target"), sides, strict=True)
+            for side, rows in enumerate(sides)
         ]  # fmt: skip
         return key, np.minimum(total / np.sqrt(most[0][key // self.n_kinds] * most[1][key % self.n_kinds]), 1)
 

@@ -30,7 +30,7 @@ def merge_parallel(task: Task, *, shared_relations: bool) -> MergedTriples:
     Only relations that are among more than MAX_PARALLEL between some two entities are merged. With fewer, all pairs of
     them are few, and sums over them keep the order of their terms.
     """
-    triples, n_relations = joint_triples(task.source, task.target, shared_relations=shared_relations)
+    triples, n_relations = joint_triples((task.source, task.target), shared_relations=shared_relations)
     head, relation, tail = triples
     n_source, n = task.source.n_entities, task.source.n_entities + task.target.n_entities
     own, ends = relation + n_relations * (head >= n_source), head * n + tail

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.terms import TYPE
-from mixtea.relations.join import WeightedPairs
+from mixtea.relations.join import weighted_pairs
 from mixtea.text.names import entity_names
 from mixtea.text.values import form_of
 
@@ -50,27 +51,27 @@ class Triples(NamedTuple):
 
 
 Comparison = tuple[
-    Triples, Triples, WeightedPairs, WeightedPairs
+    Triples, Triples, ScoredPairs, ScoredPairs
 ]  # of both graphs, and which near and which far ends are the same
 
 
-def compare_relations(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+def compare_relations(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
     """Compare relation triples, those of the target both ways."""
     ours, theirs = (Triples.of(graph.triples, graph.relations) for graph in (source, target))
     return ours, theirs.both_ways(), pairs, pairs
 
 
-def compare_attributes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+def compare_attributes(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
     """Compare attribute triples with values that are equal by `normalized_value`, without empty ones."""
     return _compare_texts(_TextTriples.literals(source), _TextTriples.literals(target), pairs)
 
 
-def compare_literals_to_entities(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+def compare_literals_to_entities(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
     """Compare attribute triples of the source with relation triples of the target to entities of that name."""
     return _compare_texts(_TextTriples.literals(source), _TextTriples.named_tails(target), pairs)
 
 
-def compare_entities_to_literals(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+def compare_entities_to_literals(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
     """Compare relation triples of the source with attribute triples of the target."""
     return _compare_texts(_TextTriples.named_tails(source), _TextTriples.literals(target), pairs)
 
@@ -104,17 +105,17 @@ class _TextTriples(NamedTuple):
         return cls(head, kind, place, [normalized_value(text) or None for text in column.texts()], graph.relations)
 
 
-def _compare_texts(ours: _TextTriples, theirs: _TextTriples, pairs: WeightedPairs) -> Comparison:
+def _compare_texts(ours: _TextTriples, theirs: _TextTriples, pairs: ScoredPairs) -> Comparison:
     codes, _ = pd.factorize(np.array([*ours.texts, *theirs.texts, None], dtype=object)[:-1])
     sides = []
     for said, start in ((ours, 0), (theirs, len(ours.texts))):
         rows = np.stack([said.entity, said.kind, codes[start + said.place]], axis=1)
         sides.append(Triples.of(rows[rows[:, 2] >= 0], said.names))
     same = np.intersect1d(sides[0].far, sides[1].far)
-    return sides[0], sides[1], pairs, WeightedPairs(same, same, np.ones(len(same)))
+    return sides[0], sides[1], pairs, weighted_pairs(same, same, np.ones(len(same)))
 
 
-def compare_classes(source: Graph, target: Graph, pairs: WeightedPairs) -> Comparison:
+def compare_classes(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
     """Compare (member, class), of members that are typed in both graphs; all of them have the same far end."""
     sides = []
     for graph in (source, target):
@@ -122,11 +123,11 @@ def compare_classes(source: Graph, target: Graph, pairs: WeightedPairs) -> Compa
         sides.append(Triples.of(np.stack([typed[:, 0], typed[:, 2], np.zeros(len(typed))], axis=1), graph.ids))
     both = np.isin(pairs.source, sides[0].near) & np.isin(pairs.target, sides[1].near)
     one = np.zeros(1, dtype=np.int64)
-    return sides[0], sides[1], WeightedPairs(*(part[both] for part in pairs)), WeightedPairs(one, one, np.ones(1))
+    return sides[0], sides[1], pairs.where(both), weighted_pairs(one, one, np.ones(1))
 
 
 COMPARISON_KINDS = ("relation", "attribute", "class")
-COMPARISONS: tuple[tuple[str, Callable[[Graph, Graph, WeightedPairs], Comparison]], ...] = (
+COMPARISONS: tuple[tuple[str, Callable[[Graph, Graph, ScoredPairs], Comparison]], ...] = (
     ("relation", compare_relations), ("attribute", compare_attributes), ("attribute", compare_literals_to_entities),
     ("attribute", compare_entities_to_literals), ("class", compare_classes),
 )  # fmt: skip

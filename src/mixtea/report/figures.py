@@ -95,7 +95,7 @@ def probability_figures(task: Task, candidates: Candidates, rows: np.ndarray, ri
     )  # fmt: skip
     if not has_triples:
         return [*found, calibration]
-    degrees = findings.by_degree(task.source.triple_counts()[candidates.source_index[rows]], right)
+    degrees = findings.by_degree(task.source.degrees[candidates.source_index[rows]], right)
     return [
         *found,
         calibration,

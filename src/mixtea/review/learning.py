@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixtea.callbacks import Callback
 from mixtea.errors import RunError
 from mixtea.graph.task import Task
 from mixtea.messages import visible
@@ -20,7 +21,7 @@ from mixtea.review.decision import Decision, PairDecision, pair_decisions
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.merge import merge_decisions
 from mixtea.review.reviewers import Reviewer, measure_reviewers
-from mixtea.runs.lock import HeldError, lock_folder
+from mixtea.runs.atomic import HeldError, lock_folder
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -70,16 +71,24 @@ def retrain(old: MixTEA, active: Iterable[Decision], notify: Callable[[dict[str,
     """Train a run again with the active decisions, from what it has learned."""
     from mixtea.aligner import MixTEA
 
-    task, config, report = reviewed_task(old.task_, active), old.config, notify or (lambda _: None)
+    task, config = reviewed_task(old.task_, active), old.config
     changes = config.warm() | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
-    return MixTEA(old.preset, **settings).fit(
-        task,
-        on_epoch=lambda record: report({"epoch": record["epoch"], "of": changes["max_epochs"]}),
-        on_round=lambda number, n_sure: report({"round": number, "sure": n_sure}),
-        warm_start=old,
-        progress=False,
-    )
+    callbacks = [] if notify is None else [_Notifier(notify, changes["max_epochs"])]
+    return MixTEA(old.preset, **settings).fit(task, callbacks=callbacks, warm_start=old, progress=False)
+
+
+class _Notifier(Callback):
+    """Pass rounds and epochs of a training to a function."""
+
+    def __init__(self, notify: Callable[[dict[str, Any]], None], max_epochs: int) -> None:
+        self.notify, self.max_epochs = notify, max_epochs
+
+    def on_round(self, number: int, n_sure: int) -> None:
+        self.notify({"round": number, "sure": n_sure})
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        self.notify({"epoch": record["epoch"], "of": self.max_epochs})
 
 
 def learn(run: Path, decisions: Path, out: Path, notify: Callable[[dict[str, Any]], None], reviewer: str = "") -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.decide.choose import DECISIONS
 from mixtea.decide.mapping import MAPPED, Mapping
 from mixtea.relations.neighbours import Neighbourhood, neighbourhood
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.runs.folder import SEAL
 from mixtea.runs.reader import StoredRun
 
@@ -60,7 +60,7 @@ class Model:
 
     @cached_property
     def degrees(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.task.source.triple_counts(), self.task.target.triple_counts()
+        return self.task.source.degrees, self.task.target.degrees
 
     @cached_property
     def rows_by_target(self) -> tuple[np.ndarray, np.ndarray]:

@@ -11,15 +11,14 @@ from torch import Tensor
 
 from mixtea.compute.array_checks import check_numbers, check_same_form
 from mixtea.compute.arrays import State, as_arrays, as_tensors
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.config import Config
-from mixtea.council.holdout import HoldoutOpinions
 from mixtea.council.opinions import Opinions
 from mixtea.council.trace import Trace
 from mixtea.encode.encoder import Encoder
 from mixtea.errors import ProcessLostError
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.open_entities import OpenEntities
-from mixtea.voters.votes import Votes
 
 Record = dict[str, Any]
 CHANCE_RATIO = 0.8  # of the changes in the vote before: so many happen by chance
@@ -40,9 +39,9 @@ class Trained:
 
     student: Encoder
     trace: Trace
-    entities: OpenEntities
+    entities: OpenIndex
     opinions: Opinions | None = None
-    holdout: HoldoutOpinions | None = None
+    holdout: ScoredPairs | None = None
     history: list[Record] = field(default_factory=list)
     stopped_because: str = ""
     best_epoch: int | None = None
@@ -121,9 +120,9 @@ class EarlyStopping:
         self.stable_because = state["stands"]
 
 
-def count_votes(votes: Votes, names: Sequence[str]) -> dict[str, Any]:
+def count_votes(votes: ScoredPairs, names: Sequence[str]) -> dict[str, Any]:
     """Count the votes in all, of both directions together, of each voter, and of 1, 2, ... voters together."""
-    if votes.voters is None:
+    if "voters" not in votes.columns:
         return {"votes": len(votes)}
     by_voter = dict(zip(names, votes.voters.sum(0).tolist(), strict=True))
     by_number = torch.bincount(votes.voters.sum(1), minlength=len(names) + 1).tolist()

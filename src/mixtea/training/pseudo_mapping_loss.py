@@ -10,9 +10,9 @@ from torch import Tensor
 
 from mixtea.compute import distributed
 from mixtea.compute.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import aligned_rows, products_at, similarities, unit, width
 from mixtea.errors import ConfigError
-from mixtea.voters.votes import Votes
 
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
 
@@ -20,7 +20,7 @@ SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's la
 def pseudo_mapping_loss(
     source_vectors: Tensor,
     target_vectors: Tensor,
-    votes: Votes,
+    votes: ScoredPairs,
     *,
     temperature: float = 1.0,
     target: str = "votes",
@@ -43,7 +43,7 @@ def pseudo_mapping_loss(
 def cross_entropy(
     source: Tensor,
     target_vectors: Tensor,
-    votes: Votes,
+    votes: ScoredPairs,
     *,
     temperature: float = 1.0,
     target: str = "votes",
@@ -79,11 +79,11 @@ class _TargetDistribution(NamedTuple):
     spike: Tensor
 
 
-def _as_given(votes: Votes) -> _TargetDistribution:
-    return _TargetDistribution(votes.row_sum(), None, votes.confidence)
+def _as_given(votes: ScoredPairs) -> _TargetDistribution:
+    return _TargetDistribution(votes.row_sum(votes.confidence), None, votes.confidence)
 
 
-def _softmaxed(votes: Votes) -> _TargetDistribution:
+def _softmaxed(votes: ScoredPairs) -> _TargetDistribution:
     """Compute the softmax of sparse rows: exp(0)/Z everywhere and (exp(p) - 1)/Z more at a vote.
 
     Z = m + sum (exp(p) - 1).

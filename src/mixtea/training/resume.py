@@ -12,7 +12,7 @@ from mixtea.compute.array_checks import check_history, check_numbers, check_same
 from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
-from mixtea.voters.votes import votes_of_state
+from mixtea.voters.votes import votes_of_state, votes_state
 
 if TYPE_CHECKING:
     from mixtea.training.trainer import Trainer
@@ -35,7 +35,7 @@ def training_state(trainer: Trainer) -> State:
         "generator": as_array(trainer.generator.get_state()),
         "threads": torch.get_num_threads(),
         "negatives": trainer.negatives.state_dict(),
-        "votes": None if trainer.votes is None else trainer.votes.state_dict(),
+        "votes": None if trainer.votes is None else votes_state(trainer.votes),
         "counts": trainer.counts,
         "trace": trainer.trace.state_dict(),
         "strategy": None if trainer.strategy is None else trainer.strategy.state_dict(),
@@ -114,7 +114,7 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, state: State) -> None:
 
 
 def restore_threads(n: int) -> None:
-    """Set as many as before, for their number decides how products and sums round."""
+    """Set as many as before, for their number decides how products and sums round; `fit` sets them back."""
     if type(n) is not int or not 0 < n <= MAX_THREADS:
         raise ValueError("a number of threads that cannot be")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs, as_numpy
 from mixtea.council.council import Council
-from mixtea.council.holdout import HoldoutOpinions
 from mixtea.council.opinions import Opinions, calibrated_opinions, compute_belief, score_factors, total_score
 from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
@@ -33,7 +33,7 @@ class WarmStart(NamedTuple):
 
 
 @torch.no_grad()
-def restore_candidates(council: Council, start: WarmStart) -> HoldoutOpinions | None:
+def restore_candidates(council: Council, start: WarmStart) -> ScoredPairs | None:
     """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
 
     Return the earlier opinions on held-out training links, if these are mostly the same.
@@ -42,42 +42,33 @@ def restore_candidates(council: Council, start: WarmStart) -> HoldoutOpinions | 
         return None
     task, last, config = council.task, start.last, council.config
     place = [_indices(old, new) for old, new in _sides(start.task, task)]
-    source, target = place[0][last.source], place[1][last.target]
-    there = (source >= 0) & (target >= 0)
-    source, target, scores = source[there], target[there], {name: s[there] for name, s in last.scores.items()}
+    shape = task.joint_index.shape
+    ends = [place[side][last.pairs.ends[side]] for side in (0, 1)]
+    scores = {SCORE + name: s.astype(config.precision) for name, s in last.pairs.scores.items()}
+    found = ScoredPairs(ends[0], ends[1], shape, scores)
+    found = found.where((found.source >= 0) & (found.target >= 0))
     known = {voter.opinion for voter in council.voters}
-    if not known >= scores.keys() or not scores:
+    if not known >= found.scores.keys() or not scores:
         return None
-    entities, device = council.entities, council.entities.rows[0].device
-    ends = [torch.from_numpy(end).to(device) for end in (source, target)]
-    rows = [entities.place_of[end + shift] for end, shift in zip(ends, (0, entities.sizes[0]), strict=True)]
-    is_open = (rows[0] >= 0) & (rows[1] >= 0)
-    key, order = (rows[0] * entities.shape[1] + rows[1])[is_open].sort()
-    pairs = pairs_of_keys(key, entities.shape, ascending=True)
-    held = {
-        name: torch.from_numpy(s).to(device, getattr(torch, config.precision))[is_open][order]
-        for name, s in scores.items()
-    }
-    if council.rejected is not None:
-        allowed = ~council.rejected.find(pairs.source, pairs.target)[1]
-        pairs, held = pairs.where(allowed), {name: s[allowed] for name, s in held.items()}
+    pairs = found.reindex(council.entities).without(council.rejected)
+    held, pairs = pairs.scores, replace(pairs, columns={})
     total = total_score(held, score_factors(council.voters, last.weights), calibrated_opinions(council.voters))
     council.opinions = Opinions(pairs, held, compute_belief(pairs, total, config), total, last.weights)
     changed = [_changed(old, new, own) for (old, new), own in zip(_sides(start.task, task), place, strict=True)]
-    sure = council.sure_pairs().cpu()
-    same = ~(changed[0][sure[:, 0]] | changed[1][sure[:, 1]])
-    council.start_from(sure[torch.from_numpy(same)].to(device))
-    linked = np.isin(source, task.train[:, 0]) | np.isin(target, task.train[:, 1])
+    sure = council.sure_pairs()
+    ours, theirs = as_numpy(sure).T
+    council.start_from(sure[(~(changed[0][ours] | changed[1][theirs])).nonzero()[0]])
+    linked = np.isin(found.source, task.train[:, 0]) | np.isin(found.target, task.train[:, 1])
     if not linked.any() or _links_in_common(start.task, task, place) < MIN_COMMON_LINKS:
         return None
-    return HoldoutOpinions(source[linked], target[linked], {name: s[linked] for name, s in scores.items()})
+    return found.where(linked)
 
 
 def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:
     """Return the share of the new training links that trained before too."""
-    m = max(new.target.n_entities, 1)
-    before = place[0][old.train[:, 0]] * m + place[1][old.train[:, 1]]
-    return float(np.isin(new.train @ [m, 1], before).mean()) if len(new.train) else 0.0
+    now = ScoredPairs.of(new.train, new.joint_index.shape)
+    before = np.stack([place[side][old.train[:, side]] for side in (0, 1)], axis=1)
+    return float(now.are_among(before).mean()) if len(now) else 0.0
 
 
 def _sides(old: Task, new: Task) -> list[tuple[Graph, Graph]]:
@@ -142,19 +133,19 @@ def copy_vectors(student: Encoder, old: Mapping[str, Tensor], old_task: Task, ta
 
 
 def _n_relations(task: Task, student: Encoder) -> int:
-    return relation_numbers(task.source, task.target, student.config.shared_relations)[1]
+    return relation_numbers((task.source, task.target), student.config.shared_relations)[1]
 
 
 def _entities(old: Task, new: Task) -> np.ndarray:
     """Return [n]: the old joint index of each entity of the new graphs, -1 for new ones."""
-    source, target = old.source.find(new.source.ids), old.target.find(new.target.ids)
-    return np.concatenate([source, np.where(target >= 0, target + old.source.n_entities, -1)])
+    found = [before.find(now.ids) for before, now in _sides(old, new)]
+    return np.concatenate([np.where(f >= 0, old.joint_index.of_entities(side, f), -1) for side, f in enumerate(found)])
 
 
 def _relations(old: Task, new: Task, shared: bool) -> np.ndarray:
     """Return [r]: the old joint index of each relation, by name, -1 for new ones."""
-    before, _ = relation_numbers(old.source, old.target, shared)
-    after, n = relation_numbers(new.source, new.target, shared)
+    before, _ = relation_numbers((old.source, old.target), shared)
+    after, n = relation_numbers((new.source, new.target), shared)
     found = np.full(n, -1, dtype=np.int64)
     for side, (then, now) in enumerate(((old.source, new.source), (old.target, new.target))):
         number = dict(zip(then.relations.tolist(), before[side].tolist(), strict=True))

@@ -10,12 +10,11 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from mixtea.compute.pairs import Pairs
+    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.config import Config
     from mixtea.graph.graph import Graph
+    from mixtea.graph.joint_index import OpenIndex
     from mixtea.graph.task import Task
-    from mixtea.relations.scored_pairs import ScoredPairs
-    from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 EvidenceKind = Literal["structure", "lexical", "semantic", "human"]
 EVIDENCE_KINDS: tuple[EvidenceKind, ...] = get_args(EvidenceKind)
@@ -83,11 +82,11 @@ class Voter:
         self.task, self.config = task, config
         return self
 
-    def propose(self, state: VotingState) -> Pairs | Any | None:
-        """Return candidates [p, 2] by entity indices; None to judge those of others alone."""
+    def propose(self, state: VotingState) -> ScoredPairs | Any | None:
+        """Return candidates, as open pairs or [p, 2] by entity indices; None to judge those of others alone."""
         return None
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> Any:
+    def score(self, pairs: ScoredPairs, state: VotingState) -> Any:
         """Return one number per pair: larger for likelier, above 0 in support, NaN for no opinion.
 
         Scores of all voters are added, so they should be comparable to cosines; log-odds that the pair is a match,
@@ -152,14 +151,16 @@ class VotingState:
     """The inputs of voters: task, settings, vectors, belief, sure pairs, epoch.
 
     `vectors` [n_source + n_target, d] are the teacher's while training and the student's after it, None before;
-    `belief` holds pairs and the probability of each; `sure` [p, 2] are pairs by entity indices that are taken as
+    `belief` are open pairs with columns: `p`, the estimated probability of each, in [0, 1], and where independent
+    voters have opinions `text_score`, the sum of their scores (log-odds by texts, times the temperature), NaN where
+    none of them has one; `sure` [p, 2] are pairs by entity indices that are taken as
     matches; `epoch` is 0 before training and -1 after it; `generator` is the source of randomness. `rough` marks rounds
     before training of which only the sure pairs are used: voters may be quick rather than precise.
     """
 
     def __init__(
-        self, task: Task, config: Config, entities: OpenEntities, generator: torch.Generator, *,
-        vectors: Tensor | None = None, belief: Belief | None = None, sure: Tensor | None = None,
+        self, task: Task, config: Config, entities: OpenIndex, generator: torch.Generator, *,
+        vectors: Tensor | None = None, belief: ScoredPairs | None = None, sure: Tensor | None = None,
         epoch: int = BEFORE_TRAINING, rough: bool = False,
     ) -> None:  # fmt: skip
         self.task, self.config, self.entities, self.generator = task, config, entities, generator
@@ -174,18 +175,6 @@ class VotingState:
         if self.vectors is None:
             raise ValueError("there are no vectors before training")
         return unit_rows(self.vectors, *self.entities.rows)
-
-
-class Belief(NamedTuple):
-    """The estimated probability p of some pairs, in [0, 1].
-
-    `text_score` is the sum of the scores of independent voters: log-odds by texts, times the temperature; NaN where
-    none of them has an opinion, None where none has any.
-    """
-
-    pairs: EntityPairs
-    p: Tensor
-    text_score: Tensor | None = None
 
 
 def _sees_structure(needs: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from mixtea.compute.nearest import approximate
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, without
+from mixtea.compute.nearest import approximate, cosines, nearest_pairs
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import best_both_ways, groups_of_equal_rows
-from mixtea.voters.votes import Votes, no_votes
+from mixtea.voters.votes import make_votes, no_votes
 
 Ends = tuple[Tensor, Tensor]  # source rows, target rows
 
@@ -20,9 +20,9 @@ def directions(
     *,
     tied_votes: str = "one",
     search: str = "exact",
-    rejected: Pairs | None = None,
+    rejected: ScoredPairs | None = None,
     mib: int | None = None,
-) -> tuple[Votes, Votes]:
+) -> tuple[ScoredPairs, ScoredPairs]:
     """Compute g(M) and g(M^T)^T of Eq. 12, M = source @ target.T for unit vectors [n, d], [m, d] (Eq. 9).
 
     Each row has one vote of 1. With tied_votes="all", every twin of a best match, a row with exactly the same vector,
@@ -41,7 +41,7 @@ def directions(
         backward = _with_twins(*backward[::-1], source)[::-1]
     if rejected is not None and len(rejected):  # a twin may have been rejected
         forward, backward = (_allowed(ends, rejected) for ends in (forward, backward))
-    first, second = (Votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))
+    first, second = (make_votes(s, t, source.new_ones(len(s)), shape) for s, t in (forward, backward))
     return first, second
 
 
@@ -49,22 +49,22 @@ def _best(source: Tensor, target: Tensor, search: str, mib: int | None) -> tuple
     rows, columns = (torch.arange(len(side), device=source.device) for side in (source, target))
     if search == "exact":
         best = best_both_ways(source, target, mib=mib)
-        return (rows, best.target), (best.source, columns)
+        return (rows, best.target_of), (best.source_of, columns)
     forward, backward = (approximate(a, b, 1, search)[:, 0] for a, b in ((source, target), (target, source)))
     return (rows, forward), (backward, columns)
 
 
-def _best_without(source: Tensor, target: Tensor, rejected: Pairs, mib: int | None) -> tuple[Ends, Ends]:
+def _best_without(source: Tensor, target: Tensor, rejected: ScoredPairs, mib: int | None) -> tuple[Ends, Ends]:
     """Find the best of each row without the rejected pairs, among enough near ones."""
     most = max(int(torch.bincount(side).max()) for side in (rejected.source, rejected.target))
-    near = without(nearest_pairs(source, target, most + 1, mib=mib), rejected)
+    near = nearest_pairs(source, target, most + 1, mib=mib).without(rejected)
     scores = cosines(source, target, near)
     best = (near.where(kept) for kept in (near.best_of_rows(scores), near.best_of_columns(scores)))
     forward, backward = ((pairs.source, pairs.target) for pairs in best)
     return forward, backward
 
 
-def _allowed(ends: Ends, rejected: Pairs) -> Ends:
+def _allowed(ends: Ends, rejected: ScoredPairs) -> Ends:
     kept = ~rejected.find(*ends)[1]
     return ends[0][kept], ends[1][kept]
 

@@ -13,7 +13,7 @@ from mixtea.text.names import normalized_name
 from mixtea.voters.base import Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
-    from mixtea.voters.open_entities import EntityPairs
+    from mixtea.compute.scored_pairs import ScoredPairs
 
 EQUAL, DIFFERENT = 8.0, -20.0  # log-odds of a match of entities that alone have a value, and of different values
 MAX_PAIRS = 100  # of a value that several entities of a side have
@@ -54,10 +54,10 @@ class Keys(Voter):
         }
         return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+    def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
         log_m = np.log(max(self.task.target.n_entities, 1))
-        found = np.full(len(pairs), np.nan)
-        for place, (source, target) in enumerate(zip(pairs.source.tolist(), pairs.target.tolist(), strict=True)):
+        found, (sources, targets) = np.full(len(pairs), np.nan), pairs.by_entity.ends
+        for place, (source, target) in enumerate(zip(sources.tolist(), targets.tolist(), strict=True)):
             odds = [self._log_odds(key, source, target) for key in self.keys]
             if said := [value for value in odds if value is not None]:
                 found[place] = max(said) if max(said) > 0 else min(said)

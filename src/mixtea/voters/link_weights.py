@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, look_up
+from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 
 TYPICAL_WRONG_SHARE = 0.03  # of the matches, typically: a comparison is wrong about them
 PSEUDO_LINKS = 10  # links that a typical share counts for
@@ -34,7 +35,7 @@ def robust_weights(candidates: CandidatePairs, links: np.ndarray, features: Sequ
     With P the probability of a link by the features, s the share of links for which they are wrong, and m targets, a
     link counts by (1 - s) P / ((1 - s) P + s / m): a link between a symbol and a name is no evidence about spelling.
     """
-    m, share, belief = max(candidates.shape[1], 1), TYPICAL_WRONG_SHARE, np.ones(len(links))
+    m, share, belief = candidates.n_targets, TYPICAL_WRONG_SHARE, np.ones(len(links))
     for _ in range(EM_ROUNDS):
         weights = fitted_weights(candidates, links, features, belief)
         told = (1 - share) * _link_probability(candidates, links, weights)
@@ -49,9 +50,8 @@ def _link_probability(candidates: CandidatePairs, links: np.ndarray, weights: np
     One that is not a candidate is any of the m that are not.
     """
     log_p = np.zeros(len(links))
-    log_odds = np.clip(weights[0] + candidates.columns @ weights[1:], -50, 50)
-    m = max(candidates.shape[1], 1)
-    own = look_up((links[:, 0], links[:, 1]), candidates.ends, log_odds, m, -float(np.log(m)))
+    log_odds = np.clip(weights[0] + candidates.features @ weights[1:], -50, 50)
+    own = candidates.look_up(links[:, 0], links[:, 1], log_odds, -float(np.log(candidates.n_targets)))
     for side, choice in enumerate(choices(candidates, links)):
         reached = np.exp(np.clip(choice.columns @ weights, -50, 50))
         log_p += (own - np.log1p(np.bincount(choice.line, reached, minlength=len(choice.n_links)))[links[:, side]]) / 2
@@ -95,10 +95,9 @@ def link_loss(weights: np.ndarray, sides: Sequence[Choices]) -> tuple[float, np.
 def choices(candidates: CandidatePairs, links: np.ndarray, counts: np.ndarray | None = None) -> tuple[Choices, Choices]:
     """Find per side the candidates of linked entities: the link, and those whose other end has no link."""
     counts = np.ones(len(links)) if counts is None else counts
-    m = max(candidates.shape[1], 1)
-    is_link = are_links(*candidates.ends, links, m)
-    of_pair = look_up(candidates.ends, (links[:, 0], links[:, 1]), counts, m, 0.0)
-    columns = np.column_stack([np.ones(len(candidates.source)), candidates.columns])
+    is_link = candidates.are_among(links)
+    of_pair = ScoredPairs.of(links, candidates.shape).look_up(*candidates.ends, counts, 0.0)
+    columns = np.column_stack([np.ones(len(candidates.source)), candidates.features])
     is_linked = [np.isin(np.arange(n), links[:, side]) for side, n in enumerate(candidates.shape)]
     n_links = [np.bincount(links[:, side], counts, minlength=n) for side, n in enumerate(candidates.shape)]
     ours, theirs = (of_side[line] for of_side, line in zip(is_linked, candidates.ends, strict=True))

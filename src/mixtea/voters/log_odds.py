@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from mixtea.compute.matching import MAX_LOG_ODDS, matching
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature, are_links, look_up
+from mixtea.compute.scored_pairs import are_in
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature
 from mixtea.voters.link_weights import PSEUDO_LINKS, TYPICAL_WRONG_SHARE, robust_weights
 from mixtea.voters.number_matched import constant_with_links, estimate_matched
 
@@ -44,7 +45,7 @@ def learn_weights(candidates: CandidatePairs, features: Sequence[Feature], links
     the constant from there.
     """
     typical = np.array([feature.weight for feature in features])
-    n_matched, constant, _ = estimate_matched(candidates, candidates.columns @ typical)
+    n_matched, constant, _ = estimate_matched(candidates, candidates.features @ typical)
     share = float(np.clip(n_matched / max(min(candidates.n_comparable), 1), 1e-6, 1.0))
     if not len(links):
         return LearnedWeights(typical, constant, n_matched)
@@ -53,7 +54,7 @@ def learn_weights(candidates: CandidatePairs, features: Sequence[Feature], links
     )  # how much rarer it is that a link is not found
     prior = Feature("constant", constant + not_found, CONSTANT_SPREAD)
     fitted, *weights = robust_weights(candidates, links, (prior, *features))
-    score = candidates.columns @ weights
+    score = candidates.features @ weights
     constant = constant_with_links(candidates, score, links, n_matched, fitted - not_found)
     return LearnedWeights(np.array(weights), constant, n_matched)
 
@@ -89,24 +90,21 @@ def bounded_log_odds(candidates: CandidatePairs, log_odds: np.ndarray, links: np
     So neither similarity nor its absence is ever certain. s is the most likely under the links [l, 2], each judged as
     if it were not known; for open entities the ends of links are no rivals.
     """
-    source, target = candidates.ends
-    m = max(candidates.shape[1], 1)
-    probability = matching(source, target, log_odds, candidates.shape).probability
+    (source, target), m = candidates.ends, candidates.n_targets
+    probability = matching(candidates, log_odds).probability
     share = TYPICAL_WRONG_SHARE
     if len(links):
         share = _share_wrong(candidates, probability, links)
-        linked = [np.zeros(n, dtype=bool) for n in candidates.shape]
-        linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+        linked = [are_in(links[:, end], n) for end, n in enumerate(candidates.shape)]
         is_open = ~(linked[0][source] | linked[1][target])
-        ends = source[is_open], target[is_open]
-        probability[is_open] = matching(*ends, log_odds[is_open], candidates.shape).probability
+        probability[is_open] = matching(candidates.where(is_open), log_odds[is_open]).probability
     unmatched = _unmatched(candidates, probability)
     free = np.minimum(unmatched[0][source], unmatched[1][target])
     q = np.clip((1 - share) * (probability + free / m) + share / m, 0.0, MAX_CERTAIN)
     log_odds = np.log(q / (1 - q))
     if not len(links):
         return BoundedLogOdds(log_odds, unmatched, share)
-    told = log_odds[are_links(source, target, links, m)] > -np.log(max(m - len(links), 1)) + MIN_INFORMATIVE
+    told = log_odds[candidates.are_among(links)] > -np.log(max(m - len(links), 1)) + MIN_INFORMATIVE
     misleading = float(np.clip(1 - told.sum() / len(links), 0.0, 1.0))
     return BoundedLogOdds(log_odds, unmatched, share, misleading, len(links))
 
@@ -121,8 +119,7 @@ def bounded_log_odds_of_new(
 
         p_ij = w_ij u_j / (1 + sum over j' of w_ij' u_j'), and with it j is unmatched with u_j (1 - p_ij)
     """
-    source, target = candidates.ends
-    m = max(candidates.shape[1], 1)
+    (source, target), m = candidates.ends, candidates.n_targets
     weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS)) * unmatched[target]
     alone = 1 / (1 + np.bincount(source, weight, minlength=candidates.shape[0]))
     probability = weight * alone[source]
@@ -165,8 +162,8 @@ def _unmatched(candidates: CandidatePairs, probability: np.ndarray) -> tuple[np.
 
 def _share_wrong(candidates: CandidatePairs, probability: np.ndarray, links: np.ndarray) -> float:
     """Find the most likely share of links for which the comparison is wrong, with TYPICAL_WRONG_SHARE as prior."""
-    m = max(candidates.shape[1], 1)
-    p = look_up((links[:, 0], links[:, 1]), candidates.ends, probability, m, 0.0)
+    m = candidates.n_targets
+    p = candidates.look_up(links[:, 0], links[:, 1], probability, 0.0)
     free = _unmatched(candidates, probability)[0][links[:, 0]]
     share = np.linspace(0.005, 0.95, 190)[:, None]
     found = np.log((1 - share) * (p + free / m) + share / m).sum(axis=1)

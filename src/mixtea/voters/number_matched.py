@@ -10,7 +10,8 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from mixtea.compute.intervals import wilson
 from mixtea.compute.matching import Matching, matching, shift_for_total
-from mixtea.voters.candidate_pairs import CandidatePairs, are_links, best_rival
+from mixtea.compute.scored_pairs import are_in, best_rival
+from mixtea.voters.candidate_pairs import CandidatePairs
 from mixtea.voters.link_weights import PSEUDO_LINKS
 
 LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
@@ -37,7 +38,7 @@ def estimate_matched(candidates: CandidatePairs, score: np.ndarray) -> tuple[flo
         if (n_matched := _number_matched(candidates, sides, most)) == n_before:
             break
         n_before = n_matched
-        constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+        constant, found = shift_for_total(candidates, score, n_matched)
         messages = (found.messages.to_source, found.messages.to_target)
         sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
     return n_matched, constant, found
@@ -121,18 +122,18 @@ def constant_with_links(
     The links are evaluated with the constant by `n_matched`, or the one `fitted` to links, whichever separates linked
     entities better from those whose link is hidden.
     """
-    constant, found = shift_for_total(*candidates.ends, score, candidates.shape, n_matched)
+    constant, found = shift_for_total(candidates, score, n_matched)
     by_links = max(
         (_share_by_links(candidates, score + c, links) for c in (constant, fitted)), key=lambda by: by.reliability
     )
-    n_right = found.probability[are_links(*candidates.ends, links, candidates.shape[1])].sum()
+    n_right = found.probability[candidates.are_among(links)].sum()
     n_expected = len(links) * n_matched / max(min(candidates.n_comparable), 1)
     n_matched *= min((n_right / MIN_FOUND_SHARE + PSEUDO_LINKS) / (n_expected + PSEUDO_LINKS), 1.0)
     trust = by_links.reliability * len(links) / (by_links.reliability * len(links) + LINKS_HALF_TRUSTED)
     share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
-    constant = shift_for_total(*candidates.ends, score, candidates.shape, total)[0]
+    constant = shift_for_total(candidates, score, total)[0]
     return constant + len(links) ** 2 / (len(links) ** 2 + LINKS_HALF_FITTED**2) * (fitted - constant)
 
 
@@ -160,16 +161,14 @@ def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.
     """
     side = int(np.argmin(candidates.n_comparable))
     line, n = candidates.ends[side], candidates.shape[side]
-    is_link = are_links(*candidates.ends, links, candidates.shape[1])
-    linked = [np.zeros(size, dtype=bool) for size in candidates.shape]
-    linked[0][links[:, 0]] = linked[1][links[:, 1]] = True
+    is_link = candidates.are_among(links)
+    linked = [are_in(links[:, end], size) for end, size in enumerate(candidates.shape)]
     is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])
     other = linked[side][line] & ~linked[1 - side][candidates.ends[1 - side]]  # of linked ones, without their links
-    probability = matching(*candidates.ends, log_odds, candidates.shape).probability
+    probability = matching(candidates, log_odds).probability
     kept = is_open | other
-    ends = candidates.source[kept], candidates.target[kept]
     hidden = np.zeros(len(line))
-    hidden[kept] = matching(*ends, log_odds[kept], candidates.shape).probability
+    hidden[kept] = matching(candidates.where(kept), log_odds[kept]).probability
     n_linked, of_linked = int(linked[side].sum()), is_link | other
     n_open = max(candidates.n_comparable[side] - n_linked, 1)
     found = float(np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum())

@@ -11,14 +11,13 @@ import numpy as np
 from mixtea.compute.read_only import read_only
 from mixtea.messages import whole_text
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, MAX_SCORE, Cost, Evidence, Voter, VotingState
-from mixtea.voters.plugin_view import PluginState, pairs_view, task_view
+from mixtea.voters.plugin_view import PluginState, task_view
 from mixtea.voters.registry import BUILT_IN, voter_class, voter_error, voter_errors
 
 if TYPE_CHECKING:
+    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.config import Config
     from mixtea.graph.task import Task
-    from mixtea.relations.scored_pairs import ScoredPairs
-    from mixtea.voters.open_entities import EntityPairs
 
 MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
     "score_group": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
@@ -101,8 +100,8 @@ class PluginVoter(Voter):
         )
         return pairs.astype(np.int64)
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        found = self._asked("score", np.asarray, pairs_view(pairs), PluginState(state))
+    def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
+        found = self._asked("score", np.asarray, read_only(pairs.by_entity), PluginState(state))
         self._check(
             found.shape == (len(pairs),) and found.dtype.kind in "biuf",
             f"must score each of {len(pairs)} pairs by a number; it gave {found.dtype} {list(found.shape)}",

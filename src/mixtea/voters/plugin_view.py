@@ -5,7 +5,6 @@ No torch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,11 +12,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mixtea.compute.read_only import read_only
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
 
 if TYPE_CHECKING:
     from mixtea.voters.base import VotingState
-    from mixtea.voters.open_entities import EntityPairs
 
 _TASKS: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()  # by task, the one that is handed out
 
@@ -29,21 +28,10 @@ def task_view(task: Task) -> Task:
     return _TASKS[task]
 
 
-@dataclass(frozen=True, eq=False)
-class PluginPairs:
-    """Pairs by entity indices."""
-
-    source: np.ndarray
-    target: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-
 class PluginBelief(NamedTuple):
     """The estimated probability p of some pairs, in [0, 1]."""
 
-    pairs: PluginPairs
+    pairs: ScoredPairs
     p: np.ndarray
 
 
@@ -62,13 +50,11 @@ class PluginState:
     @cached_property
     def belief(self) -> PluginBelief | None:
         belief = self._state.belief
-        return None if belief is None else PluginBelief(pairs_view(belief.pairs), read_only(belief.p))
+        if belief is None:
+            return None
+        held = read_only(belief.by_entity)
+        return PluginBelief(held, held.p)
 
     @cached_property
     def sure(self) -> np.ndarray:
         return read_only(self._state.sure)
-
-
-def pairs_view(pairs: EntityPairs) -> PluginPairs:
-    """Return the pairs with read-only arrays."""
-    return PluginPairs(read_only(pairs.source), read_only(pairs.target))

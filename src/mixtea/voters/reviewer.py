@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.voters.base import Evidence, Voter, VotingState
-
-if TYPE_CHECKING:
-    from mixtea.voters.open_entities import EntityPairs
 
 
 class Reviewer(Voter):
@@ -27,30 +25,20 @@ class Reviewer(Voter):
         said = self.task.reviewed
         return said.pairs[said.log_odds > 0]
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
-        found = np.full(len(pairs), np.nan)
-        known = self._log_odds()
-        if not known:
-            return found
-        m = self.task.target.n_entities
-        keys = np.array(sorted(known), dtype=np.int64)
-        values = np.array([known[key] for key in keys.tolist()])
-        asked = pairs.source * m + pairs.target
-        place = np.searchsorted(keys, asked).clip(max=len(keys) - 1)
-        there = keys[place] == asked
-        found[there] = self.config.sinkhorn_temperature * values[place[there]]
-        return found
+    def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
+        known = self._decided
+        return self.config.sinkhorn_temperature * known.look_up(*pairs.by_entity.ends, "log_odds", np.nan)
 
     def explain(self, source: int, target: int) -> list[Evidence]:
-        value = self._log_odds().get(source * self.task.target.n_entities + target)
-        if value is None:
+        value = float(self._decided.look_up(np.array([source]), np.array([target]), "log_odds", np.nan)[0])
+        if np.isnan(value):
             return []
         return [Evidence("a reviewer accepted it" if value > 0 else "a reviewer rejected it", value)]
 
-    def _log_odds(self) -> dict[int, float]:
-        """Return the sum of log-odds per pair, as a number."""
-        found: dict[int, float] = {}
-        said, m = self.task.reviewed, self.task.target.n_entities
-        for key, value in zip((said.pairs @ [m, 1]).tolist(), said.log_odds.tolist(), strict=True):
-            found[key] = found.get(key, 0.0) + value
-        return found
+    @cached_property
+    def _decided(self) -> ScoredPairs:
+        """Return the pairs that were decided about, with the sum of the log-odds of each."""
+        told, shape = self.task.reviewed, self.task.joint_index.shape
+        key, place = np.unique(told.pairs @ [max(shape[1], 1), 1], return_inverse=True)
+        total = np.bincount(place.reshape(-1), told.log_odds, minlength=len(key))
+        return pairs_of_keys(key, shape, ascending=True).with_columns(log_odds=total)

@@ -3,69 +3,46 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
-from mixtea.compute.read_only import as_numpy
+from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, rank_within
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
 from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
 from mixtea.voters.learned_text import LearnedView
 from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
 
-if TYPE_CHECKING:
-    from mixtea.voters.open_entities import EntityPairs
-
 CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
 RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
 _APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
-class SimilarPairs(NamedTuple):
-    """Pairs of entity indices, sorted, and the similarity of each, in [0, 1]; 1 only where equal.
-
-    `details` [p, f] are further features of each pair, where the voter has some.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
-    value: np.ndarray
-    details: np.ndarray | None = None
+def similar_pairs(
+    source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], **details: np.ndarray
+) -> ScoredPairs:
+    """Make pairs of entity indices with the similarity of each, in [0, 1]; 1 only where equal."""
+    return ScoredPairs(source, target, shape, {"value": value, **details})
 
 
-def no_similar_pairs() -> SimilarPairs:
-    none = np.empty(0, dtype=np.int64)
-    return SimilarPairs(none, none, np.empty(0, dtype=np.float32))
-
-
-def best_of(
-    source: np.ndarray, target: np.ndarray, value: np.ndarray, shape: tuple[int, int], details: np.ndarray | None = None
-) -> SimilarPairs:
+def best_of(found: ScoredPairs) -> ScoredPairs:
     """Keep each pair once, with its greatest value: per entity the CANDIDATES_PER_ENTITY best, and equal ones."""
-    key = source * shape[1] + target
-    order = np.lexsort((-value, key))
-    first = order[np.diff(key[order], prepend=-1) > 0]
-    ranks = (rank_of(line[first], value[first]) for line in (source, target))
-    kept = first[np.logical_or.reduce([rank < CANDIDATES_PER_ENTITY for rank in ranks]) | (value[first] >= 1)]
-    return SimilarPairs(source[kept], target[kept], value[kept], None if details is None else details[kept])
+    key = found.key
+    order = np.lexsort((-found.value, key))
+    once = found.where(order[np.diff(key[order], prepend=-1) > 0])
+    best = [
+        rank_within(line, once.value, n) < CANDIDATES_PER_ENTITY for line, n in zip(once.ends, once.shape, strict=True)
+    ]
+    return once.where(best[0] | best[1] | (once.value >= 1))
 
 
-def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> SimilarPairs:
+def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shape: tuple[int, int]) -> ScoredPairs:
     """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
     value = np.clip(cosine, 0.0, 1.0)
-    return best_of(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape)
-
-
-def rank_of(line: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Return the rank of each value among those of its line, 0 for the greatest."""
-    order = np.lexsort((-value, line))
-    begins = np.flatnonzero(np.diff(line[order], prepend=-1))
-    rank = np.empty(len(line), dtype=np.int64)
-    rank[order] = np.arange(len(line)) - np.repeat(begins, np.diff(np.append(begins, len(line))))
-    return rank
+    return best_of(similar_pairs(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape))
 
 
 class SimilarityOpinions:
@@ -74,14 +51,14 @@ class SimilarityOpinions:
     Subclasses define the entities that can be compared (`has`, bool [n] per side) and the most similar pairs.
     """
 
-    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged", "key")  # follows from `learned_from`
+    LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged")  # follows from `learned_from`
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     CLEAR_SIMILARITY: ClassVar[float] = CLEAR_SIMILARITY
     has: tuple[np.ndarray, np.ndarray]
 
     def __init__(self, task: Task) -> None:
         self.task, self.links = task, task.train
-        self.shape = (task.source.n_entities, task.target.n_entities)
+        self.shape = task.joint_index.shape
         self.n_open = max(1, self.shape[1] - len(self.links))  # targets that are asked about
         self.learned_from = np.empty((0, 2), dtype=np.int64)
 
@@ -90,11 +67,11 @@ class SimilarityOpinions:
         """Return whether both sides have something to compare."""
         return bool(self.has[0].any() and self.has[1].any())
 
-    def initial_pairs(self) -> SimilarPairs:
+    def initial_pairs(self) -> ScoredPairs:
         """Return the most similar pairs before learning."""
         raise NotImplementedError
 
-    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
+    def relearned_pairs(self, pairs: np.ndarray) -> ScoredPairs | None:
         """Return the most similar pairs after learning from matches [p, 2]; None if that changes nothing.
 
         The similarity of one of these pairs must not come from the pair itself.
@@ -102,9 +79,9 @@ class SimilarityOpinions:
         return None
 
     @cached_property
-    def found(self) -> SimilarPairs:
+    def found(self) -> ScoredPairs:
         learned = self.relearned_pairs(self.learned_from) if len(self.learned_from) and self.has_both_sides else None
-        return learned or (self.initial_pairs() if self.has_both_sides else no_similar_pairs())
+        return learned or (self.initial_pairs() if self.has_both_sides else self._nothing())
 
     def learn(self, sure: np.ndarray) -> None:
         """Learn from the links and the sure pairs [p, 2], where they are more than before."""
@@ -127,8 +104,14 @@ class SimilarityOpinions:
     @property
     def candidates(self) -> CandidatePairs:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
-        source, target, value, _ = self.found
-        return CandidatePairs(source, target, value, self.columns, self.shape, n_comparable, self.CLEAR_SIMILARITY)
+        columns = {"similarity": self.found.value, "features": self.columns}
+        return CandidatePairs(
+            *self.found.ends, self.shape, columns, n_comparable=n_comparable, clear_similarity=self.CLEAR_SIMILARITY
+        )
+
+    def _nothing(self) -> ScoredPairs:
+        none = np.empty(0, dtype=np.int64)
+        return similar_pairs(none, none, np.empty(0, dtype=np.float32), self.shape)
 
     @property
     def comparable_links(self) -> np.ndarray:
@@ -145,26 +128,13 @@ class SimilarityOpinions:
         """Return the log-odds of a match of each pair found, among its rivals."""
         return bounded_log_odds(self.candidates, self.learned.log_odds(self.columns), self.comparable_links)
 
-    @cached_property
-    def key(self) -> np.ndarray:
-        return self.found.source * self.shape[1] + self.found.target
-
-    def proposed(self) -> np.ndarray:
-        return np.stack([self.found.source, self.found.target], axis=1)
-
     def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
         """Return log P(match | similarity) / P(match) of each pair; NaN where one of both cannot be compared."""
-        place, there = self.place(source, target)
+        place, there = self.found.find(source, target)
         odds = self.judged.log_odds
         value = np.where(there, odds[place] if len(odds) else 0.0, self.judged.of_others(source, target))
         value += np.log(self.n_open)
         return np.where(self.has[0][source] & self.has[1][target], value, np.nan)
-
-    def place(self, source: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the index of each pair among those found, and whether it is among them."""
-        wanted = source * self.shape[1] + target
-        place = np.minimum(np.searchsorted(self.key, wanted), max(len(self.key) - 1, 0))
-        return place, self.key[place] == wanted if len(self.key) else np.zeros(len(wanted), dtype=bool)
 
     def view(self) -> LearnedView:
         """Return the learned part, to score entities that are added later."""
@@ -218,12 +188,12 @@ class SimilarityVoter(Voter):
         return self.opinions().view() if self.is_applicable() else None
 
     def propose(self, state: VotingState) -> np.ndarray | None:
-        return self.opinions().proposed() if self.is_applicable() else None
+        return np.stack(self.opinions().found.ends, axis=1) if self.is_applicable() else None
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+    def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
         if not self.is_applicable():
             return np.full(len(pairs), np.nan)
-        return self.config.sinkhorn_temperature * self.opinions().log_odds(pairs.source, pairs.target)
+        return self.config.sinkhorn_temperature * self.opinions().log_odds(*pairs.by_entity.ends)
 
     def learn(self, state: VotingState) -> None:
         if self.is_applicable():

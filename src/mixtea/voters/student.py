@@ -12,8 +12,7 @@ from mixtea.voters.base import Cost, Evidence, Voter, VotingState
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from mixtea.compute.pairs import Pairs
-    from mixtea.voters.open_entities import EntityPairs
+    from mixtea.compute.scored_pairs import ScoredPairs
 
 VECTORS_GROUP = "vectors"
 
@@ -26,16 +25,16 @@ class _Direction(Voter):
     evidence = "structure"
     to: ClassVar[str]
 
-    def propose(self, state: VotingState) -> Pairs:
-        from mixtea.compute.pairs import nearest_pairs
+    def propose(self, state: VotingState) -> ScoredPairs:
+        from mixtea.compute.nearest import nearest_pairs
 
         vectors, looking = state.unit_vectors, state.entities.not_in(state.sure)
         return nearest_pairs(*vectors, self.config.vote_candidates, looking=looking, mib=self.config.block_mib)
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
-        from mixtea.compute.pairs import cosines
+    def score(self, pairs: ScoredPairs, state: VotingState) -> Tensor:
+        from mixtea.compute.nearest import cosines
 
-        return state.entities.mask_without_triples(pairs.rows, cosines(*state.unit_vectors, pairs.rows))
+        return state.entities.mask_without_triples(pairs, cosines(*state.unit_vectors, pairs))
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Return the cosine, and the rank of the pair among the stored candidates of its source or of its target."""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.voters.base import Cost, Evidence
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter, SimilarPairs
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,11 +61,11 @@ class VectorOpinions(SimilarityOpinions):
         super().__init__(task)
         self.has = (task.source.has_vector(), task.target.has_vector())
 
-    def initial_pairs(self) -> SimilarPairs:
+    def initial_pairs(self) -> ScoredPairs:
         import torch  # on use: runs are read and explained without it
 
-        from mixtea.compute.memory import enough_memory
-        from mixtea.compute.pairs import FEWER_PAIRS, cosines, nearest_pairs
+        from mixtea.compute.memory import FEWER_PAIRS, enough_memory
+        from mixtea.compute.nearest import cosines, nearest_pairs
         from mixtea.compute.similarity import fast_products
 
         with enough_memory(FEWER_PAIRS), torch.no_grad(), fast_products(False):
@@ -76,7 +77,8 @@ class VectorOpinions(SimilarityOpinions):
             cosine = cosines(source, target, found)
             usual = float(any_two.mean())
             value = ((cosine - usual) / max(1 - usual, 1e-6)).clamp(0, 0.999).where(cosine < 1 - 1e-6, 1.0)
-        return SimilarPairs(there[0][found.source].numpy(), there[1][found.target].numpy(), value.numpy())
+        found = ScoredPairs(there[0][found.source], there[1][found.target], self.shape, {"value": value})
+        return found.numpy()
 
 
 def _sample(rows: Tensor) -> Tensor:

@@ -8,11 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import report_step
 from mixtea.compute.memory import enough_memory
-from mixtea.compute.pairs import Pairs
-from mixtea.progress import doing
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.voters.base import MAX_SCORE, Voter, VotingState
-from mixtea.voters.open_entities import EntityPairs
 from mixtea.voters.registry import voter_error
 
 
@@ -23,27 +22,26 @@ def memory_for(voter: Voter) -> AbstractContextManager[None]:
     )
 
 
-def proposed_pairs(voter: Voter, state: VotingState) -> Pairs | None:
+def proposed_pairs(voter: Voter, state: VotingState) -> ScoredPairs | None:
     """Return the candidates of a voter by open indices; None where it proposes none.
 
     Entity indices are converted; entities that are not open are left out.
     """
-    doing(f"{voter.name}: candidates")
+    report_step(f"{voter.name}: candidates")
     with memory_for(voter):
         found = voter.propose(state) if voter.proposes else None
-    if found is None or isinstance(found, Pairs):
+    if found is None or isinstance(found, ScoredPairs):
         return found
-    source, target = torch.from_numpy(found.T.copy()).to(state.entities.rows[0].device)
-    return state.entities.pairs(source, target)
+    return state.entities.of_entities(found)
 
 
-def voter_scores(voter: Voter, asked: EntityPairs, state: VotingState) -> Tensor:
+def voter_scores(voter: Voter, asked: ScoredPairs, state: VotingState) -> Tensor:
     """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
-    doing(f"{voter.name}: comparing")
+    report_step(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
-    found = given if isinstance(given, Tensor) else torch.from_numpy(np.array(given, dtype=np.float64))
-    found = found.to(asked.rows.source.device, getattr(torch, state.config.precision))
+    found = given if isinstance(given, Tensor) else torch.as_tensor(np.array(given, dtype=np.float64))
+    found = found.to(asked.source.device, getattr(torch, state.config.precision))
     if (found.abs() > MAX_SCORE).any():
         raise voter_error(
             voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others"

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 from conftest import make_graph
 
+from mixtea.compute.scored_pairs import rank_within
 from mixtea.graph.labels import Labels
 from mixtea.voters.names import index as name_index
 from mixtea.voters.names.index import NameIndex
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
 
 
 def _graph(prefix):
@@ -25,7 +26,7 @@ def test_what_is_not_looked_at_would_not_have_been_kept(monkeypatch):
     monkeypatch.setattr(name_index, "MAX_ENTITY_PAIRS", 0)
     least = NameIndex(_graph("s"), _graph("t")).likeness
     for line, part in ((whole.source, least.source), (whole.target, least.target)):
-        best = rank_of(line, whole.value) < CANDIDATES_PER_ENTITY
+        best = rank_within(line, whole.value) < CANDIDATES_PER_ENTITY
         assert np.bincount(part, minlength=400).min() >= CANDIDATES_PER_ENTITY
         for entity in (0, 123, 399):
             values = np.sort(least.value[part == entity])[::-1][:CANDIDATES_PER_ENTITY]

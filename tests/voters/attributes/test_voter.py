@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SMALL_BEST, benchmark_files, said_graph, said_task, write
+from voting import known_pairs
 
 from mixtea import MixTEA, load_task
 from mixtea.config import Config
 from mixtea.graph.entity_table import Attributes as Table
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.voters.attributes.opinions import AttributeOpinions
 from mixtea.voters.attributes.voter import Attributes
 
@@ -47,7 +47,7 @@ def aligned(opinions):
 def best(opinions):
     """The most alike target of each source that has one alone."""
     found = {}
-    for s, t, value in zip(*opinions.found[:3], strict=True):
+    for s, t, value in zip(*opinions.found.ends, opinions.found.value, strict=True):
         found.setdefault(int(s), []).append((float(value), int(t)))
     tops = {s: sorted(rows, reverse=True) for s, rows in found.items()}
     return {s: rows[0][1] for s, rows in tops.items() if len(rows) == 1 or rows[0][0] > rows[1][0]}
@@ -84,7 +84,7 @@ def test_a_rare_value_counts_for_more_than_one_that_many_have_of_the_same_predic
     target = {"colour": [*colours], "shape": [*shapes]}
     target["shape"][0], target["shape"][-1] = "another", shapes[0]
     opinions = opinions_of({"colour": colours, "shape": shapes}, target)
-    place, there = opinions.place(np.array([0, 0]), np.array([1, N - 1]))
+    place, there = opinions.found.find(np.array([0, 0]), np.array([1, N - 1]))
     assert there[1] and opinions.found.value[place[1]] > (opinions.found.value[place[0]] if there[0] else 0.0)
     rare = dict(zip(opinions.values.texts, opinions.values.rarity, strict=True))
     assert rare["red\x00"] < rare["shape 1\x00"] <= 1
@@ -94,7 +94,9 @@ def test_a_rare_word_counts_for_more_than_one_that_many_values_have():
     ours = [f"Saint {name} Church" for name in ("Alba", "Bruno", "Carlo", "Dora", "Emil", "Fritz", "Gerd", "Hanno")]
     theirs = ["Saint Nobody Church", "Alba", *ours[2:]]
     opinions = opinions_of({"name": ours}, {"titel": theirs}, n=8)
-    likeness = dict(zip(zip(*(e.tolist() for e in opinions.found[:2]), strict=True), opinions.found.value, strict=True))
+    likeness = dict(
+        zip(zip(*(e.tolist() for e in opinions.found.ends), strict=True), opinions.found.value, strict=True)
+    )
     assert likeness[0, 1] > likeness[0, 0]
 
 
@@ -142,7 +144,9 @@ def test_values_of_the_same_language_are_compared():
     target = in_languages("note", "t", **{"en-GB": english, "DE": [german[0], english[0], *german[2:]]})
     opinions = AttributeOpinions(said_task(source, target))
     assert set(aligned(opinions)) == {("comment@en", "note@en"), ("comment@de", "note@de")}
-    likeness = dict(zip(zip(*(e.tolist() for e in opinions.found[:2]), strict=True), opinions.found.value, strict=True))
+    likeness = dict(
+        zip(zip(*(e.tolist() for e in opinions.found.ends), strict=True), opinions.found.value, strict=True)
+    )
     assert likeness[0, 0] == 1 and likeness.get((0, 1), 0.0) < 0.3
 
 
@@ -171,7 +175,7 @@ def test_labels_are_no_values_and_who_has_none_has_no_opinion():
 )  # fmt: skip
 def test_little_to_compare_is_no_trouble(ours, theirs):
     opinions = opinions_of(ours, theirs, n=2)
-    assert len(opinions.proposed()) == len(opinions.found.value) <= 2
+    assert len(opinions.found) <= 2
     assert not np.isinf(opinions.log_odds(np.array([0, 1]), np.array([0, 1]))).any()
 
 
@@ -194,7 +198,7 @@ def test_what_is_compared_follows_from_what_was_learned_from():
     fresh = AttributeOpinions(long.task)
     assert len(fresh.found.value)
     fresh.load_state_dict(long.state_dict())
-    assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found[:3], long.found[:3]))
+    assert fresh.aligned == long.aligned and all(map(np.array_equal, fresh.found.ends, long.found.ends))
     assert np.array_equal(fresh.judged.log_odds, long.judged.log_odds)
 
 
@@ -207,7 +211,7 @@ def explained(task, source, target, score):
     voter = voter_of(task)
     assert voter.explain(source, target) == ()  # nothing is known yet
     ends = np.array([source]), np.array([target])
-    voter.known = ScoredPairs(*ends, np.ones(1), {"attributes": np.array([score])})
+    voter.known = known_pairs(*ends, np.ones(1), {"attributes": np.array([score])})
     rows = dict(voter.explain(source, target))
     assert np.isnan(score) or sum(rows.values()) == pytest.approx(score if rows else 0.0)
     return rows
@@ -222,7 +226,7 @@ def test_it_shows_values_side_by_side_and_what_differs_has_no_share():
     assert list(against) == [other, same] and against == {other: pytest.approx(-0.6), same: pytest.approx(0.0)}
     assert explained(task, 0, 0, float("nan")) == {}  # it had no opinion
     voter = voter_of(task)
-    voter.known = ScoredPairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
+    voter.known = known_pairs(np.array([1]), np.array([1]), np.ones(1), {"attributes": np.array([0.6])})
     assert all(np.isnan(row.weight) for row in voter.explain(0, 0)) and len(voter.explain(0, 0)) == 2
 
 

@@ -11,18 +11,18 @@ import torch
 from conftest import SMALL_BEST, said_graph, said_task
 from processes import run
 from scipy.sparse import csr_matrix
+from voting import known_pairs
 
 from mixtea import MixTEA, load_task
-from mixtea.compute.pairs import pairs_of_keys
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.council.council import bind_voters, cover_isolated
-from mixtea.council.opinions import independent_log_odds
+from mixtea.council.opinions import belief_of, independent_log_odds
 from mixtea.council.summary import voters_line
-from mixtea.relations.scored_pairs import ScoredPairs
+from mixtea.graph.joint_index import OpenIndex
 from mixtea.runs.reader import StoredRun
-from mixtea.voters.base import Belief, VotingState, is_independent
+from mixtea.voters.base import VotingState, is_independent
 from mixtea.voters.domain_range.opinions import CLASHES, FITS, RELATED, Believed, DomainRangeOpinions, believed_pairs
-from mixtea.voters.open_entities import EntityPairs, OpenEntities
 
 # Both graphs: classes Person 0, Author 1 (a Person), Paper 2; properties wrote 3 and title 4
 DOMAIN, RANGE, ABOVE = range(3)
@@ -50,7 +50,7 @@ def equal_classes(p=1.0):
 def level(ours, theirs, same=None, end=0, **more):
     """Of the two properties `wrote`: how likely one of their ends fits, is related and clashes."""
     same = equal_classes() if same is None else same
-    believed = Believed(NO_PAIRS, NO_PAIRS, np.empty(0), np.empty(0, dtype=bool), same)
+    believed = Believed(pairs_of(NO_PAIRS, NO_PAIRS).with_columns(p=np.empty(0), alike=np.empty(0, dtype=bool)), same)
     return DomainRangeOpinions(task_of(ours, theirs, **more)).levels(believed, *np.full((2, 1), WROTE))[end, 0]
 
 
@@ -102,7 +102,7 @@ def test_values_are_compared_by_their_kind(ours, theirs, wanted):
 def odds_of(task, p=1.0):
     """Log-odds by the domain of each pair of the two properties, where the classes of the same name are the same."""
     source, target = np.repeat(CLASSES, 3), np.tile(CLASSES, 3)
-    believed = believed_pairs(task, source, target, np.where(source == target, p, 0.0), None)
+    believed = believed_pairs(task, pairs_of(source, target), np.where(source == target, p, 0.0), None)
     return DomainRangeOpinions(task).log_odds(believed, *np.indices((2, 2)).reshape(2, -1) + WROTE)[0].reshape(2, 2)
 
 
@@ -123,7 +123,7 @@ def test_links_tell_what_ends_are_worth():
     without, given = (odds_of(task_of(ours, theirs, train=train)) for train in ([], [(WROTE, WROTE), (TITLE, TITLE)]))
     assert given[0, 0] > without[0, 0] + 1 and given[0, 1] < without[0, 1]
     linked = task_of(ours, theirs, train=[(PERSON, PAPER), (PAPER, PERSON)])  # classes: a link is certain
-    believed = believed_pairs(linked, NO_PAIRS, NO_PAIRS, np.empty(0), None)
+    believed = believed_pairs(linked, pairs_of(NO_PAIRS, NO_PAIRS), np.empty(0), None)
     assert DomainRangeOpinions(linked).log_odds(believed, np.array([WROTE]), np.array([WROTE]))[0] > 1
 
 
@@ -131,7 +131,7 @@ def test_what_fits_less_well_is_never_better_evidence():
     """All candidates that are called alike fit, so that a clash seems rarer among them than among matches."""
     task = task_of(BOTH, BOTH)
     source, target = np.array([PERSON, PAPER, *[WROTE] * 60]), np.array([PERSON, PAPER, *[WROTE] * 60])
-    believed = believed_pairs(task, source, target, np.r_[1.0, 1.0, np.zeros(60)], None)
+    believed = believed_pairs(task, pairs_of(source, target), np.r_[1.0, 1.0, np.zeros(60)], None)
     odds = DomainRangeOpinions(task).log_odds(believed, np.array([WROTE, WROTE]), np.array([WROTE, TITLE]))[0]
     assert odds[1] <= odds[0] < 0
 
@@ -140,10 +140,14 @@ def test_texts_tell_which_classes_are_the_same_and_the_belief_where_they_do_not(
     """To have no counterpart is a rival of what texts find, which the belief does not know."""
     task = task_of(BOTH, BOTH)
     ends = np.array([PERSON, AUTHOR, PAPER])
-    believed = believed_pairs(task, ends, ends, np.ones(3), np.array([np.log(5 * 9), np.log(5 / 9), np.nan]))
-    assert believed.p == pytest.approx([0.9, 0.1, 1.0]) and believed.alike.tolist() == [True, False, True]
-    assert believed_pairs(task, ends, ends, np.ones(3), np.full(3, -1.0)).alike.tolist() == [False] * 3
+    believed = believed_pairs(task, pairs_of(ends, ends), np.ones(3), np.array([np.log(5 * 9), np.log(5 / 9), np.nan]))
+    assert believed.pairs.p == pytest.approx([0.9, 0.1, 1.0]) and believed.pairs.alike.tolist() == [True, False, True]
+    assert believed_pairs(task, pairs_of(ends, ends), np.ones(3), np.full(3, -1.0)).pairs.alike.tolist() == [False] * 3
     assert believed.same.toarray()[PERSON, PERSON] == pytest.approx(0.9)
+
+
+def pairs_of(source, target):
+    return ScoredPairs(source, target, (5, 5))
 
 
 def bound(task):
@@ -153,9 +157,9 @@ def bound(task):
 
 def scores(voter, p=None, said=None):
     """[5, 5] scores of all pairs under a belief that those of the same name are the same."""
-    entities = OpenEntities((torch.arange(5), torch.arange(5) + 5), (5, 5), (5, 5))
-    pairs = EntityPairs(pairs_of_keys(torch.arange(25), (5, 5)), entities)
-    belief = Belief(pairs, torch.eye(5).flatten() if p is None else p, said)
+    entities = OpenIndex((torch.arange(5), torch.arange(5) + 5), (5, 5), (5, 5))
+    pairs = entities.open_pairs(pairs_of_keys(torch.arange(25), (5, 5)))
+    belief = belief_of(pairs, torch.eye(5).flatten() if p is None else p, said)
     state = VotingState(voter.task, voter.config, entities, torch.Generator(), belief=belief)
     return np.asarray(voter.score(pairs, state)).reshape(5, 5)
 
@@ -205,7 +209,7 @@ def test_ends_stand_side_by_side_in_explanations():
     voter = bound(task)
     found = scores(voter)
     pairs = np.indices((5, 5)).reshape(2, -1)
-    voter.known = ScoredPairs(*pairs, np.eye(5).ravel(), {"domain_range": found.ravel()})
+    voter.known = known_pairs(*pairs, np.eye(5).ravel(), {"domain_range": found.ravel()})
     first = voter.explain(WROTE, WROTE)
     assert {row.what for row in first} == {"domain: Person ~ Person", "range: Author ~ Person (one is above the other)"}
     assert sum(row.weight for row in first) == pytest.approx(found[WROTE, WROTE])
@@ -216,7 +220,7 @@ def test_ends_stand_side_by_side_in_explanations():
 
 def test_a_pair_that_is_no_candidate_has_no_weight():
     voter = bound(task_of(BOTH, BOTH, [(TITLE, "xsd:string")], [(TITLE, "xsd:int")]))
-    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"domain_range": np.array([np.nan])})
+    voter.known = known_pairs(np.array([0]), np.array([0]), np.ones(1), {"domain_range": np.array([np.nan])})
     rows = voter.explain(TITLE, TITLE)
     assert {row.what for row in rows} == {"domain: Paper ? Paper", "range: text ~ number (one is above the other)"}
     assert all(np.isnan(row.weight) for row in rows)

@@ -100,7 +100,7 @@ def test_enough_links_in_another_language_teach_to_translate(translated):
 def right(found, links):
     """The share of the links that are the most alike of their source."""
     best = {}
-    for s, t, value in zip(*found[:3], strict=True):
+    for s, t, value in zip(*found.ends, found.value, strict=True):
         best[s] = max(best.get(s, (-1.0, -1)), (value, t))
     return np.mean([best.get(s, (0, -1))[1] == t for s, t in links])
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import said_graph, said_task
+from voting import known_pairs
 
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.config import Config
 from mixtea.graph.labels import Labels
-from mixtea.relations.scored_pairs import ScoredPairs
 from mixtea.text.names import transliterated
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.later import NameLookup
@@ -32,15 +33,15 @@ def opinions_of(source, target, train=(), learn=True):
 
 
 def likeness(opinions):
-    return {(int(s), int(t)): float(v) for s, t, v in zip(*opinions.found[:3], strict=True)}
+    return {(int(s), int(t)): float(v) for s, t, v in zip(*opinions.found.ends, opinions.found.value, strict=True)}
 
 
 def probability(opinions, links=()):
     """P(match) of the pairs found between entities without a link."""
     kept = np.ones(len(opinions.found.value), dtype=bool)
-    for line, ends in zip(opinions.found[:2], np.array(links, dtype=np.int64).reshape(-1, 2).T, strict=True):
+    for line, ends in zip(opinions.found.ends, np.array(links, dtype=np.int64).reshape(-1, 2).T, strict=True):
         kept &= ~np.isin(line, ends)
-    source, target = (line[kept] for line in opinions.found[:2])
+    source, target = (line[kept] for line in opinions.found.ends)
     p = 1 / (1 + np.exp(-opinions.judged.log_odds[kept]))
     return dict(zip(zip(source.tolist(), target.tolist(), strict=True), p.tolist(), strict=True))
 
@@ -140,7 +141,7 @@ def test_many_spacings_of_a_word_are_no_pairs_of_each_with_each():
     a, b = np.arange(0, 2000, 7), np.arange(1999, -1, -7)
     found = index.of_texts(a, b, np.full(len(a), 0.5, dtype=np.float32))
     assert found.value.tolist() == [1.0] * 12
-    assert [list(pair) for pair in zip(*found[:2], strict=True)] == [[s, t] for s in range(4) for t in range(3)]
+    assert [list(pair) for pair in zip(*found.ends, strict=True)] == [[s, t] for s in range(4) for t in range(3)]
 
 
 def test_a_word_that_too_many_have_however_spaced_tells_nothing():
@@ -185,7 +186,7 @@ def test_the_best_of_several_names_counts_and_the_first_is_shown():
     graph = replace(graph, labels=Labels.from_columns([0, 0, 1], ["Roma", "Eternal City", "Wien"]).as_set())
     index = NameIndex(graph, said_graph(["eternal city", "Vienna"], prefix="t"))
     found = dict(
-        zip(zip(*(ends.tolist() for ends in index.likeness[:2]), strict=True), index.likeness.value, strict=True)
+        zip(zip(*(ends.tolist() for ends in index.likeness.ends), strict=True), index.likeness.value, strict=True)
     )
     assert found[0, 0] == 1 and (np.unique(index.sides[0].entity, return_counts=True)[1] == [2, 1]).all()
     assert index.sides[0].texts[index.sides[0].first[0]] == "eternal city"  # by the alphabet, as labels are sorted
@@ -253,11 +254,11 @@ def test_synonyms_are_the_same_word_and_count_for_less_than_equal_names():
     assert before[1, 0] == after[1, 0] == 1 > after[0, 0] > 0.9 > before[0, 0]
     assert weight_of("synonym", told) < 0
     synonym = told.columns[:, [feature.name for feature in NAME_FEATURES].index("synonym")]
-    assert synonym[told.place(np.array([0, 1]), np.array([0, 0]))[0]].tolist() == [1, 0]
+    assert synonym[told.found.find(np.array([0, 1]), np.array([0, 0]))[0]].tolist() == [1, 0]
 
 
 def column(opinions, name, source, target):
-    place, is_there = opinions.place(np.array(source), np.array(target))
+    place, is_there = opinions.found.find(np.array(source), np.array(target))
     assert is_there.all()
     return opinions.columns[place, [feature.name for feature in NAME_FEATURES].index(name)].tolist()
 
@@ -293,11 +294,11 @@ def voter_of(source, target):
 def test_it_says_which_names_it_compared():
     voter = voter_of(["Oslo", ""], ["Oslo", "Kristiania"])
     assert voter.explain(0, 0) == ()  # nothing is known yet
-    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    voter.known = known_pairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
     assert voter.explain(0, 0) == [("“Oslo” ~ “Oslo”", 0.6)] and voter.explain(1, 0) == ()
     [unknown] = voter.explain(0, 1)  # no stored candidate, so its score is not known
     assert unknown.what == "“Oslo” ~ “Kristiania”" and np.isnan(unknown.weight) and voter.cost().mib > 0
-    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([NAN])})
+    voter.known = known_pairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([NAN])})
     assert voter.explain(0, 0) == ()  # it had no opinion
 
 
@@ -307,7 +308,7 @@ def test_it_shows_the_names_that_are_alike_first():
     target = said_graph([""], prefix="t")
     target = replace(target, labels=Labels.from_columns([0] * 3, ["Other", "Turicum", "ZURICH"]).as_set())
     voter = Names().bind(said_task(source, target), Config.preset("best"))
-    voter.known = ScoredPairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
+    voter.known = known_pairs(np.array([0]), np.array([0]), np.ones(1), {"names": np.array([0.6])})
     [row] = voter.explain(0, 0)
     ours, theirs = row.what.split(" ~ ")
     assert ours.startswith("“Zürich”, “") and theirs.startswith("“ZURICH”, “") and row.weight == 0.6
@@ -315,15 +316,11 @@ def test_it_shows_the_names_that_are_alike_first():
 
 
 def test_silent_it_proposes_nothing_and_scores_nothing():
-    class Pairs:
-        source, target = np.array([0, 0]), np.array([0, 1])
-
-        def __len__(self):
-            return 2
+    pairs = ScoredPairs(np.array([0, 0]), np.array([0, 1]), (1, 2))
 
     silent = voter_of(["Oslo"], ["", ""])
-    assert not silent.is_applicable() and silent.propose(None) is None and np.isnan(silent.score(Pairs(), None)).all()
+    assert not silent.is_applicable() and silent.propose(None) is None and np.isnan(silent.score(pairs, None)).all()
     speaking = voter_of(["Oslo"], ["Oslo", ""])
-    found = speaking.score(Pairs(), None)
+    found = speaking.score(pairs, None)
     assert speaking.propose(None).tolist() == [[0, 0]] and np.isnan(found).tolist() == [False, True]
     assert found[0] == pytest.approx(0.1 * speaking.opinions().log_odds(np.array([0]), np.array([0]))[0])

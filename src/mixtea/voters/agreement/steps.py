@@ -12,14 +12,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import enough_memory, sweep
-from mixtea.compute.pairs import FEWER_PAIRS, Pairs, pairs_of_keys
+from mixtea.compute.memory import FEWER_PAIRS, enough_memory, sweep
+from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.config import Config
+from mixtea.graph.joint_index import JointIndex, OpenIndex
 from mixtea.graph.task import Task
 from mixtea.relations.neighbours import MAX_NEIGHBOURS_PER_RELATION, MIN_BELIEF, MIN_RELATION_SIMILARITY
 from mixtea.relations.parallel import merge_parallel
-from mixtea.voters.base import Belief
-from mixtea.voters.open_entities import OpenEntities
 
 STEPS_PER_BLOCK, STEP_BYTES = {"cpu": 1_000_000, "cuda": 4_000_000}, 160  # pairs of triples at a time, and each one's
 MAX_DENSE_PAIRS = 1 << 20  # pairs of relations up to which each has a place; more would take longer than the triples
@@ -35,7 +34,7 @@ class FarEnds(NamedTuple):
     are joint indices.
     """
 
-    pairs: Pairs
+    pairs: ScoredPairs
     row_of: Tensor
     entity_of: Tensor
 
@@ -49,10 +48,10 @@ class AgreementSteps:
     """
 
     def __init__(
-        self, head: Tensor, relation: Tensor, tail: Tensor, multiplicity: Tensor, links: Tensor, n_source: int, n: int
+        self, head: Tensor, relation: Tensor, tail: Tensor, multiplicity: Tensor, links: Tensor, joint: JointIndex
     ) -> None:
-        n_relations = multiplicity.shape[1]
-        self.links, self.n_source, self.n_kinds = links, n_source, 2 * n_relations
+        n_relations, n, n_source = multiplicity.shape[1], joint.n, joint.sizes[0]
+        self.links, self.joint, self.n_kinds = links, joint, 2 * n_relations
         near, far = torch.cat([head, tail]), torch.cat([tail, head])
         kind = torch.cat([2 * relation, 2 * relation + 1])
         key = torch.unique((near * self.n_kinds + kind) * n + far)
@@ -66,9 +65,10 @@ class AgreementSteps:
 
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
-    def scores(self, pairs: Pairs, belief: Belief) -> Tensor:
+    def scores(self, pairs: ScoredPairs, belief: ScoredPairs) -> Tensor:
         """Return the agreement on each of `pairs` of the open entities, under a belief about the same entities."""
-        believed, entities = self._believed(belief), belief.pairs.entities
+        believed, entities = self._believed(belief), belief.space
+        assert entities is not None
         ends = FarEnds(pairs, entities.place_of, entities.rows[1])
         most = STEPS_PER_BLOCK[pairs.source.device.type]
 
@@ -93,9 +93,10 @@ class AgreementSteps:
             total.index_add_(0, place, added.where(found, 0.0))
         return total.log1p_()
 
-    def _believed(self, belief: Belief) -> BelievedPairs:
+    def _believed(self, belief: ScoredPairs) -> BelievedPairs:
         """Return (source entities, target entities, weight): the links, and the beliefs that are strong enough."""
-        pairs, p, rows = belief.pairs.rows, belief.p, belief.pairs.entities.rows
+        assert belief.space is not None
+        pairs, p, rows = belief, belief.p, belief.space.rows
         strong = p > MIN_BELIEF
         source = torch.cat([self.links[:, 0], rows[0][pairs.source[strong]]])
         target = torch.cat([self.links[:, 1], rows[1][pairs.target[strong]]])
@@ -138,23 +139,25 @@ class AgreementSteps:
         source, target, weight = believed
         everyone, alike = self._all_beliefs(*believed), RelationPairs(self.n_kinds, weight)
         row_of = torch.arange(len(self.start) - 1, device=source.device)
-        for w, first, second in self._steps(believed, FarEnds(everyone[0], row_of, row_of[self.n_source :]), at_once):
-            place, found = everyone[0].find(self.far[first], self.far[second] - self.n_source)
+        for w, first, second in self._steps(
+            believed, FarEnds(everyone[0], row_of, row_of[self.joint.rows(1)]), at_once
+        ):
+            place, found = everyone[0].find(self.far[first], self.joint.to_entities(1, self.far[second]))
             met = (self.kind[first] * self.n_kinds + self.kind[second])[found]
             alike.add(met, w[found] * everyone[1][place[found]])
         matched = weight.new_zeros(len(self.start) - 1).index_add_(0, torch.cat([source, target]), weight.repeat(2))
         could = matched.clamp_(max=1)[self.near] * matched[self.far]
-        ours = self.near < self.n_source
+        ours = self.near < self.joint.sizes[0]
         sides = [could.new_zeros(self.n_kinds).index_add_(0, self.kind[part], could[part]) for part in (ours, ~ours)]
         most = (sides[0][alike.key // self.n_kinds] + 1) * (sides[1][alike.key % self.n_kinds] + 1)
         alike.values = (alike.values / most.sqrt()).clamp_(max=1)
         return alike
 
-    def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[Pairs, Tensor]:
+    def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[ScoredPairs, Tensor]:
         """Return every belief, by joint indices of sources and entity indices of targets."""
-        shape = (self.n_source, len(self.start) - 1 - self.n_source)
-        pairs = pairs_of_keys(source * shape[1] + target - self.n_source, shape)
-        place, _ = pairs.find(source, target - self.n_source)
+        all_pairs = ScoredPairs(source, self.joint.to_entities(1, target), self.joint.shape)
+        pairs = pairs_of_keys(all_pairs.key, all_pairs.shape)
+        place, _ = pairs.find(*all_pairs.ends)
         return pairs, weight.new_zeros(len(pairs)).index_copy_(0, place, weight)
 
 
@@ -168,14 +171,14 @@ def _counted(count: Tensor, at_once: int) -> Iterator[tuple[Tensor, Tensor]]:
         yield which, step - (ends[which] - count[which])
 
 
-def agreement_steps(task: Task, config: Config, entities: OpenEntities) -> AgreementSteps:
+def agreement_steps(task: Task, config: Config, entities: OpenIndex) -> AgreementSteps:
     """Make the steps of a task, with its training links."""
     merged = merge_parallel(task, shared_relations=config.shared_relations)
-    device, n_source = entities.rows[0].device, entities.sizes[0]
-    links = torch.from_numpy(task.train).to(device) + torch.tensor([0, n_source], device=device)
-    triples, multiplicity = (torch.from_numpy(part).to(device) for part in (merged.triples, merged.multiplicity))
-    head, relation, tail = triples
-    return AgreementSteps(head, relation, tail, multiplicity, links, n_source, sum(entities.sizes))
+    parts = (entities.joint.of_pairs(task.train), merged.triples, merged.multiplicity)
+    links, (head, relation, tail), multiplicity = (
+        torch.as_tensor(part, device=entities.rows[0].device) for part in parts
+    )
+    return AgreementSteps(head, relation, tail, multiplicity, links, entities.joint)
 
 
 class RelationPairs:

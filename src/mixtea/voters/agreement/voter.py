@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood, NeighbourSupport, neighbourhood
+from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.relations.neighbours import MIN_BELIEF, Neighbourhood, neighbourhood
 from mixtea.voters.base import Evidence, Voter, VotingState, is_independent
 from mixtea.voters.plugin import make_voter
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.voters.agreement.steps import AgreementSteps
-    from mixtea.voters.open_entities import EntityPairs
 
 
 class Agreement(Voter):
@@ -28,14 +29,14 @@ class Agreement(Voter):
     uses_belief = True
     _steps: AgreementSteps | None = None
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
+    def score(self, pairs: ScoredPairs, state: VotingState) -> Tensor:
         if state.belief is None:
             raise ValueError("agreement needs a belief")
         if self._steps is None:
             from mixtea.voters.agreement.steps import agreement_steps
 
             self._steps = agreement_steps(self.task, self.config, state.entities)
-        return state.entities.mask_without_triples(pairs.rows, self._steps.scores(pairs.rows, state.belief))
+        return state.entities.mask_without_triples(pairs, self._steps.scores(pairs, state.belief))
 
     def weight(self) -> float:
         """Return the larger weight where links are few and no texts are compared."""
@@ -69,7 +70,7 @@ def matched_neighbours(voter: Voter, source: int, target: int, above: float = MI
     ]
 
 
-def _words(near: Neighbourhood, speaking: NeighbourSupport, i: int) -> str:
+def _words(near: Neighbourhood, speaking: ScoredPairs, i: int) -> str:
     """Describe one support, each end seen from its end of the pair: `capital: Rome ~ capitale: Rome`."""
     graphs, ends = (near.task.source, near.task.target), (int(speaking.source[i]), int(speaking.target[i]))
     kinds = (int(speaking.kind[i]), int(speaking.other_kind[i]))

@@ -14,13 +14,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, hstack
 
 from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows, tfidf
+from mixtea.compute.scored_pairs import rank_within
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.graph.terms import TYPE
 from mixtea.text.names import entity_names
 from mixtea.text.values import Form, form_of
-from mixtea.voters.similarity import rank_of
 
 PART_WEIGHTS = (1.0, 0.6, 0.4)  # what whole values, their words and their n-grams count for
 MIN_SHARED_VALUES, MIN_SHARE = 3, 0.02  # values that two predicates have in common: how many, and which part of either
@@ -119,7 +119,7 @@ class TaskValues:
         literal = (shared.row < self.sides[0].n_literal) | (shared.col < self.sides[1].n_literal)
         kept = literal & (shared.data >= np.minimum(MIN_SHARED_VALUES, sizes[0][shared.row])) & (share >= MIN_SHARE)
         p, q, share = shared.row[kept], shared.col[kept], share[kept]
-        good = (rank_of(p, share) < MAX_PARTNERS) | (rank_of(q, share) < MAX_PARTNERS)
+        good = (rank_within(p, share) < MAX_PARTNERS) | (rank_within(q, share) < MAX_PARTNERS)
         order = np.argsort(-share[good], kind="stable")[: 2 * MAX_PREDICATE_PAIRS]
         return [(int(p[good][i]), int(q[good][i]), float(share[good][i])) for i in order]
 

@@ -9,12 +9,13 @@ import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
 from mixtea.compute.ngrams import NgramSpace, RowIndex, row_products
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
 from mixtea.text.values import Form, form_of
 from mixtea.voters.attributes.index import TaskValues, joined_parts, parts_of_forms, value_triples
 from mixtea.voters.attributes.opinions import AlignedPredicates, AttributeOpinions
 from mixtea.voters.learned_text import LearnedView
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, best_values
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
 
 NO_PREDICATE = -1  # of new entities of whom no value is known by it
 
@@ -85,7 +86,7 @@ class NewValues(AttributeOpinions):
             for pair, of in zip(lookup.compared, lookup.aligned, strict=True)
         ]
 
-    def initial_pairs(self) -> SimilarPairs:
+    def initial_pairs(self) -> ScoredPairs:
         rows = self.side_rows(0, self.aligned), self.targets.rows
         a, b = self.targets.most_alike(rows[0], CANDIDATES_PER_ENTITY)
         return best_values(a, b, row_products(*rows, a, b), self.shape)

@@ -13,11 +13,12 @@ import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
 from mixtea.compute.ngrams import row_products, similar_rows, sparse_unit_rows
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS, Column, task_values
 from mixtea.voters.learned_text import ComparedPredicates, LearnedView
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, best_values
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
 
 MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 MAX_VALUES_COMPARED = 200  # values of a predicate of one entity in an explanation
@@ -131,7 +132,7 @@ class AttributeOpinions(SimilarityOpinions):
         """Map (text, datatype) to the number of the value."""
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
-    def initial_pairs(self) -> SimilarPairs:
+    def initial_pairs(self) -> ScoredPairs:
         rows = self._rows(self.aligned)
         a, b = similar_rows(*rows, CANDIDATES_PER_ENTITY)
         return best_values(a, b, row_products(*rows, a, b), self.shape)

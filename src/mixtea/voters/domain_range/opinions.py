@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, identity
 
 from mixtea.compute.ngrams import row_products
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.task import Task
 from mixtea.voters.domain_range.property_ends import VALUE_KINDS, above_kinds, as_ones, property_ends
 
@@ -140,34 +141,28 @@ class DomainRangeOpinions:
         """
         matched, others = (np.array(shares) * PSEUDO_EXAMPLES for shares in end.typical)
         matched += np.nansum(self._levels(end, believed, *self.task.train.T), axis=0)
-        alike = believed.alike
-        levels = self._levels(end, believed, believed.source[alike], believed.target[alike])
-        others += np.nansum(levels * (1 - believed.p[alike])[:, None], axis=0)
+        alike = believed.pairs.where(believed.pairs.alike)
+        others += np.nansum(self._levels(end, believed, *alike.ends) * (1 - alike.p)[:, None], axis=0)
         return np.minimum.accumulate((matched / matched.sum()) / (others / others.sum()))
 
 
 class Believed(NamedTuple):
-    """Candidates by entity indices, the probability of each, and whether the two have similar names.
+    """Candidates by entity index, with their probability `p` and whether they are `alike`: have similar names.
 
     `same` [n, m] has these probabilities and the links.
     """
 
-    source: np.ndarray
-    target: np.ndarray
-    p: np.ndarray
-    alike: np.ndarray
+    pairs: ScoredPairs
     same: csr_matrix
 
 
-def believed_pairs(
-    task: Task, source: np.ndarray, target: np.ndarray, belief: np.ndarray, said: np.ndarray | None
-) -> Believed:
+def believed_pairs(task: Task, pairs: ScoredPairs, belief: np.ndarray, said: np.ndarray | None) -> Believed:
     """Estimate how likely two entities are the same, from the links and the belief in candidates.
 
     Parameters
     ----------
-    source, target
-        Candidates by their own graphs' numbers.
+    pairs
+        Candidates by entity index, with NumPy arrays.
     belief
         How likely each is thought to be. It is shared among the candidates, however bad all of them are, and with few
         links structure decides it without knowing: so it counts only where texts tell nothing.
@@ -175,6 +170,7 @@ def believed_pairs(
         Log-odds of each by texts alone, against a pair of which nothing is known; NaN where there are none. To have no
         counterpart is a rival.
     """
+    source, target = pairs.ends
     p, alike = np.clip(belief, 0.0, 1.0), np.ones(len(belief), dtype=bool)
     if said is not None:
         odds = np.exp(np.minimum(said - np.log(max(1, task.target.n_entities - len(task.train))), MAX_LOG_ODDS))
@@ -183,5 +179,5 @@ def believed_pairs(
     kept = p > MIN_CLASS_BELIEF
     rows, columns = (np.r_[ends[kept], links] for ends, links in zip((source, target), task.train.T, strict=True))
     values = np.r_[p[kept], np.ones(len(task.train))].astype(np.float32)
-    same = csr_matrix((values, (rows, columns)), shape=(task.source.n_entities, task.target.n_entities))
-    return Believed(source, target, p, alike, same)
+    same = csr_matrix((values, (rows, columns)), shape=task.joint_index.shape)
+    return Believed(pairs.with_columns(p=p, alike=alike), same)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mixtea.compute.read_only import as_numpy
 from mixtea.errors import MissingVoterError
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState, is_independent
 from mixtea.voters.domain_range.opinions import FITS, RELATED, DomainRangeOpinions, believed_pairs
@@ -17,9 +16,8 @@ from mixtea.voters.domain_range.property_ends import VALUE_KINDS
 from mixtea.voters.registry import voter_class
 
 if TYPE_CHECKING:
-    from mixtea.relations.scored_pairs import ScoredPairs
+    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.voters.domain_range.opinions import Believed, End
-    from mixtea.voters.open_entities import EntityPairs
 
 MAX_CLASSES_SHOWN = 5  # of one end of a property, in an explanation
 
@@ -40,13 +38,13 @@ class DomainRange(Voter):
     def is_applicable(self) -> bool:
         return super().is_applicable() and self.opinions.has_some
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> np.ndarray:
+    def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
         if state.belief is None or not self.is_applicable():
             return np.full(len(pairs), np.nan)
-        held = state.belief
-        said = None if held.text_score is None else as_numpy(held.text_score) / self.config.sinkhorn_temperature
-        believed = believed_pairs(self.task, held.pairs.source, held.pairs.target, as_numpy(held.p), said)
-        odds = self.opinions.log_odds(believed, pairs.source, pairs.target)
+        held = state.belief.by_entity
+        said = held.text_score / self.config.sinkhorn_temperature if "text_score" in held.columns else None
+        believed = believed_pairs(self.task, held, held.p, said)
+        odds = self.opinions.log_odds(believed, *pairs.by_entity.ends)
         return self.config.sinkhorn_temperature * _added(odds)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
@@ -66,11 +64,11 @@ class DomainRange(Voter):
         return sorted(rows, key=lambda row: -abs(row.weight))
 
     def _stored_belief(self, known: ScoredPairs) -> Believed:
-        there = known.target >= 0
-        opinions = (known.scores[name][there] for name in self._judging_alone() if name in known.scores)
+        known = known.where(known.target >= 0)
+        opinions = (known.scores[name] for name in self._judging_alone() if name in known.scores)
         parts = [scores for scores in opinions if not np.isnan(scores).all()]
         said = _added(np.stack(parts)) / self.config.sinkhorn_temperature if parts else None
-        return believed_pairs(self.task, known.source[there], known.target[there], known.belief[there], said)
+        return believed_pairs(self.task, known, known.belief, said)
 
     def _judging_alone(self) -> set[str]:
         """Return the opinions of the run's independent voters."""

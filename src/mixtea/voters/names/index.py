@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import distinct, ngram_counts, row_products, similar_rows, tfidf
+from mixtea.compute.ngrams import ngram_counts, row_products, similar_rows, tfidf
+from mixtea.compute.scored_pairs import ScoredPairs, distinct
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import Groups
 from mixtea.text.names import entity_names, is_vocabulary_term, normalized_name, transliterated
@@ -17,7 +18,7 @@ from mixtea.text.synonyms import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.disambiguation import shared_types, words_in_brackets
 from mixtea.voters.names.features import WORD_FEATURES, WordComparison
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs, best_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, best_of, similar_pairs
 
 MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
 SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
@@ -124,7 +125,7 @@ class NameIndex:
         return ours, theirs
 
     @cached_property
-    def likeness(self) -> SimilarPairs:
+    def likeness(self) -> ScoredPairs:
         """Return the pairs of entities with the most similar names."""
         first, second = self.rows
         a, b = similar_rows(first, second, CANDIDATES_PER_ENTITY)
@@ -200,7 +201,7 @@ class NameIndex:
     def compare_words(self) -> WordComparison:
         return WordComparison(*self.canonical)
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> SimilarPairs:
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> ScoredPairs:
         """Turn pairs of texts with similarities into pairs of entities; equal texts are all included.
 
         The value of a pair is lowered by differing words and numbers; `details` are DETAILS.
@@ -217,7 +218,7 @@ class NameIndex:
             np.r_[a, c], np.r_[b, d], np.r_[lowered, np.ones(len(c), dtype=value.dtype)], np.r_[details, equal]
         )
 
-    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> SimilarPairs:
+    def _of_entities(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, details: np.ndarray) -> ScoredPairs:
         """Turn pairs of rows of `owners` into pairs of entities, each with the greatest value of its names."""
         ours, theirs = self.owners
         n_ours, n_theirs = np.diff(ours.indptr)[a], np.diff(theirs.indptr)[b]
@@ -241,7 +242,7 @@ class NameIndex:
         first = self._is_first(0, source, a[place]) & self._is_first(1, target, b[place])
         details = np.column_stack([details[place], ~first]).astype(details.dtype)
         order = np.argsort(~first, kind="stable")  # of several names that are equally alike the first ones count
-        return best_of(source[order], target[order], value[place][order], self.shape, details[order])
+        return best_of(similar_pairs(source, target, value[place], self.shape, details=details).where(order))
 
     def _is_first(self, side: int, entity: np.ndarray, row: np.ndarray) -> np.ndarray:
         """Return per row of `owners` whether it is the first name of the entity, or the form of that."""

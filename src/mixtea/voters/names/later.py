@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from mixtea.compute.ngrams import NgramSpace, RowIndex, row_products
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import entity_names
@@ -20,7 +21,7 @@ from mixtea.voters.names.disambiguation import shared_types
 from mixtea.voters.names.features import WordComparison
 from mixtea.voters.names.index import NameIndex, side_names
 from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarPairs
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
 
 
 class NameLookup:
@@ -57,7 +58,7 @@ class NewNames(NameIndex):
         return self.known.space.rows_of(self.canonical[0]), self.known.targets.rows
 
     @cached_property
-    def likeness(self) -> SimilarPairs:
+    def likeness(self) -> ScoredPairs:
         """Return for each new entity the targets with the most similar names."""
         first, second = self.rows
         a, b = self.known.targets.most_alike(first, CANDIDATES_PER_ENTITY)

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from mixtea.compute.ngrams import distinct, row_products, similar_rows
+from mixtea.compute.ngrams import row_products, similar_rows
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, distinct, rank_within
 from mixtea.graph.task import Task
-from mixtea.voters.candidate_pairs import Feature, are_links
+from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.names.disambiguation import DIFFERENT, SHARED, are_properties, one_has_a_kind, same_kind
 from mixtea.voters.names.index import DETAILS, NameIndex
 from mixtea.voters.names.translator import MAX_NAME_PAIRS, MIN_NAME_PAIRS, Translations, Translator
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarPairs, rank_of
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions
 
 TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
@@ -39,10 +40,10 @@ class NameOpinions(SimilarityOpinions):
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.share = 0.0
 
-    def initial_pairs(self) -> SimilarPairs:
+    def initial_pairs(self) -> ScoredPairs:
         return self.index.likeness
 
-    def relearned_pairs(self, pairs: np.ndarray) -> SimilarPairs | None:
+    def relearned_pairs(self, pairs: np.ndarray) -> ScoredPairs | None:
         """Return pairs with a translation, in the share that ranks the most links first; None if it misleads.
 
         Links are judged by a translation that did not learn from them.
@@ -53,7 +54,7 @@ class NameOpinions(SimilarityOpinions):
         told = self.translator.translations(source, target, self.index.rows[1])
         likeness = dict(zip(TRANSLATION_SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
         judged_by = self.links if len(self.links) else pairs
-        hits = {share: _found_first(found, judged_by, self.shape[1]) for share, found in likeness.items()}
+        hits = {share: _found_first(found, judged_by) for share, found in likeness.items()}
         best = max(hits, key=lambda share: (hits[share], -share))
         self.share = (
             best if hits[best] - hits[0.0] >= max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by)) else 0.0
@@ -74,7 +75,7 @@ class NameOpinions(SimilarityOpinions):
             kept = kept[np.linspace(0, len(kept) - 1, MAX_NAME_PAIRS).astype(np.int64)]
         return source[kept], target[kept]
 
-    def _mixed(self, told: Translations) -> Iterator[SimilarPairs]:
+    def _mixed(self, told: Translations) -> Iterator[ScoredPairs]:
         """Yield (likeness + share * likeness of the translation) / (1 + share), over the most similar by either."""
         first, second = self.index.rows
         m = second.shape[0]
@@ -88,9 +89,10 @@ class NameOpinions(SimilarityOpinions):
     @cached_property
     def columns(self) -> np.ndarray:
         """Return similarity, equality, words and kinds, which tell a film from an album of the same name."""
-        source, target, value, details = self.found
-        if details is None:  # nothing to compare
+        (source, target), value = self.found.ends, self.found.value
+        if "details" not in self.found.columns:  # nothing to compare
             return np.empty((0, len(self.FEATURES)))
+        details = self.found.details
         kinds = [same_kind(*self.index.kinds[name], source, target) for name in DISAMBIGUATION]
         similar = details[:, 0] >= MIN_SAME_NAME
         told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
@@ -103,7 +105,7 @@ class NameOpinions(SimilarityOpinions):
         """Return log-odds; NaN where both have a name that too many share."""
         value = super().log_odds(source, target)
         ours, theirs = self.index.crowded
-        silent = ours[source] & theirs[target] & ~self.place(source, target)[1]
+        silent = ours[source] & theirs[target] & ~self.found.find(source, target)[1]
         return np.where(silent, np.nan, value)
 
     def learn(self, sure: np.ndarray) -> None:
@@ -112,8 +114,8 @@ class NameOpinions(SimilarityOpinions):
             self.share = 0.0
 
 
-def _found_first(found: SimilarPairs, links: np.ndarray, m: int) -> float:
+def _found_first(found: ScoredPairs, links: np.ndarray) -> float:
     """Count the links that are the most similar of their source, among the targets without a link."""
-    is_link = are_links(found.source, found.target, links, m)
-    kept = is_link | ~np.isin(found.target, links[:, 1])
-    return float(is_link[kept][rank_of(found.source[kept], found.value[kept]) == 0].sum())
+    is_link = found.are_among(links)
+    kept = is_link | ~are_in(links[:, 1], found.shape[1])[found.target]
+    return float(is_link[kept][rank_within(found.source[kept], found.value[kept]) == 0].sum())

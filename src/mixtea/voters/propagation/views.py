@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import enough_memory
-from mixtea.compute.pairs import FEWER_PAIRS, Pairs, cosines, nearest_pairs
+from mixtea.compute.memory import FEWER_PAIRS, enough_memory
+from mixtea.compute.nearest import cosines, nearest_pairs
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import Config
-from mixtea.graph.joint_index import joint_triples
+from mixtea.graph.joint_index import OpenIndex, joint_triples
 from mixtea.graph.task import Task
-from mixtea.voters.open_entities import OpenEntities
 from mixtea.voters.propagation.graph import PropagationGraph, Sizes
 
 CANDIDATES_FACTOR = 2  # times the candidates of others
@@ -26,27 +26,26 @@ class PropagationViews:
     the mean of the views of each entity that is in no sure pair, found by fewer dimensions than they are scored by.
     """
 
-    pairs: Pairs
+    pairs: ScoredPairs
 
-    def __init__(self, task: Task, config: Config, entities: OpenEntities) -> None:
+    def __init__(self, task: Task, config: Config, entities: OpenIndex) -> None:
         self.entities, self.k, self.mib = entities, CANDIDATES_FACTOR * config.vote_candidates, config.block_mib
         self.rows = entities.rows
         self.folds, self.search_dim = 2 if config.propagation_cross_fit else 1, config.propagation_search_dim
         device = self.rows[0].device
-        triples, n_relations = joint_triples(task.source, task.target, shared_relations=config.shared_relations)
+        triples, n_relations = joint_triples((task.source, task.target), shared_relations=config.shared_relations)
         self.sizes = Sizes(config.propagation_label_dim, config.propagation_relation_dim, config.propagation_part_dim)
-        head, relation, tail = torch.from_numpy(triples).to(device)
+        head, relation, tail = torch.as_tensor(triples, device=device)
         n, dtype = sum(entities.sizes), getattr(torch, config.precision)
         self.graph = PropagationGraph(head, relation, tail, n, n_relations, dtype)
-        self.shift = torch.tensor([0, entities.sizes[0]], device=device)
-        self.links = torch.from_numpy(task.train).to(device) + self.shift
+        self.links = torch.as_tensor(entities.joint.of_pairs(task.train), device=device)
         self.views: list[list[Tensor]] = []
 
     def refresh_from(self, sure: np.ndarray, random_state: np.ndarray, rough: bool) -> None:
         """Repeat an earlier refresh, from its sure pairs [p, 2] of entity indices and the state of its generator."""
         generator = torch.Generator(self.links.device)
-        generator.set_state(torch.from_numpy(random_state))
-        self.refresh(torch.from_numpy(sure).to(self.links.device), generator, rough)
+        generator.set_state(torch.as_tensor(random_state))
+        self.refresh(torch.as_tensor(sure, device=self.links.device), generator, rough)
 
     @torch.no_grad()
     def refresh(self, sure: Tensor, generator: torch.Generator, rough: bool = False) -> None:
@@ -55,9 +54,9 @@ class PropagationViews:
         Always in full precision, so that repeating it gives the same numbers.
         """
         with fast_products(False):
-            self._propagate(sure + self.shift, generator, self.sizes.halved() if rough else self.sizes)
+            self._propagate(self.entities.joint.of_pairs(sure), generator, self.sizes.halved() if rough else self.sizes)
             if not len(self.links) + len(sure):  # nothing to propagate from
-                self.pairs = Pairs(sure[:, 0], sure[:, 1], self.entities.shape)
+                self.pairs = ScoredPairs(sure[:, 0], sure[:, 1], self.entities.shape)
                 return
             found, looking = self._searched(generator), self.entities.not_in(sure)
             self.pairs = nearest_pairs(*found, self.k, looking=looking, mib=self.mib)
@@ -89,7 +88,7 @@ class PropagationViews:
 
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
-    def scores(self, pairs: Pairs) -> Tensor:
+    def scores(self, pairs: ScoredPairs) -> Tensor:
         """Return the cosine of each pair in the view without it, 0 where nothing known reaches one of the two."""
         seen = torch.stack([cosines(source, target, pairs) for source, target in self.views])
         if len(seen) == 1:

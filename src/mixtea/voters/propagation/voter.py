@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.compute.array_checks import check_pairs
+from mixtea.compute.scored_pairs import as_numpy
 from mixtea.voters.agreement.voter import matched_neighbours
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from mixtea.compute.pairs import Pairs
-    from mixtea.voters.open_entities import EntityPairs
+    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.voters.propagation.views import PropagationViews
 
 
@@ -32,15 +32,15 @@ class Propagation(Voter):
     _views: PropagationViews | None = None
     _begun: tuple[np.ndarray, np.ndarray, bool] | None = None  # the last one's sure pairs, random state, roughness
 
-    def propose(self, state: VotingState) -> Pairs:
+    def propose(self, state: VotingState) -> ScoredPairs:
         return self._seen(state).pairs
 
-    def score(self, pairs: EntityPairs, state: VotingState) -> Tensor:
-        return state.entities.mask_without_triples(pairs.rows, self._seen(state).scores(pairs.rows))
+    def score(self, pairs: ScoredPairs, state: VotingState) -> Tensor:
+        return state.entities.mask_without_triples(pairs, self._seen(state).scores(pairs))
 
     def learn(self, state: VotingState) -> None:
         """Propagate anew from the links and the sure pairs; the inputs are stored, as the vectors are much larger."""
-        self._begun = (state.sure.cpu().numpy(), state.generator.get_state().numpy(), state.rough)
+        self._begun = (as_numpy(state.sure), as_numpy(state.generator.get_state()), state.rough)
         self._new_views(state).refresh(state.sure, state.generator, state.rough)
 
     def release(self) -> None:
@@ -79,7 +79,7 @@ class Propagation(Voter):
         if not state:
             return
         sure, generator = state["sure"], state["generator"]
-        check_pairs(sure, (self.task.source.n_entities, self.task.target.n_entities))
+        check_pairs(sure, self.task.joint_index.shape)
         if generator.dtype != np.uint8 or generator.ndim != 1:
             raise ValueError("a random state of another form")
         self._begun, self._views = (sure, generator, bool(state["rough"])), None

@@ -1,4 +1,7 @@
-"""Self-training baselines: the student proposes pairs, which it then learns like links (Eq. 8)."""
+"""Self-training, to compare mixture teaching with: the student proposes pairs and learns them like links (Eq. 8).
+
+The setting `teaching` names one; `training/trainer.py` loads this file where it is another one than mixture.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ import torch
 from torch import Tensor
 
 from mixtea.compute.arrays import State, as_array, checked_rows
-from mixtea.compute.pairs import Pairs, cosines, nearest_pairs, pairs_of_keys
+from mixtea.compute.nearest import cosines, nearest_pairs
+from mixtea.compute.scored_pairs import ScoredPairs, union
 from mixtea.compute.similarity import best_both_ways, fast_products, unit_rows
 from mixtea.config import Config
 from mixtea.decide.assignment import assign
-from mixtea.voters.votes import Votes
+from mixtea.voters.votes import make_votes
 
 BOTH_WAYS = ("forward", "backward")
 NEIGHBOURS = 10  # per entity that may be assigned to it
@@ -24,7 +28,7 @@ class KeepingStrategy(ABC):
 
     named: tuple[str, ...] = BOTH_WAYS  # who agrees on a pair
 
-    def __init__(self, config: Config, rows: Rows, rejected: Pairs | None = None) -> None:
+    def __init__(self, config: Config, rows: Rows, rejected: ScoredPairs | None = None) -> None:
         self.config, self.rows, self.rejected = config, rows, rejected
         self.held = rows[0].new_empty(2, 0)  # places in the rows of both sides
 
@@ -44,7 +48,7 @@ class KeepingStrategy(ABC):
         self.held = torch.stack([checked_rows(state[name], len(side), side) for name, side in sides])
 
     @torch.no_grad()
-    def propose_anew(self, vectors: Tensor) -> Votes:
+    def propose_anew(self, vectors: Tensor) -> ScoredPairs:
         """Revise the pairs by the student's vectors [n, d] of all entities; they are votes of the two directions."""
         source, target = unit_rows(vectors, *self.rows)
         with fast_products(self.config.fast_products):
@@ -54,7 +58,7 @@ class KeepingStrategy(ABC):
         agrees = torch.tensor([name in self.named for name in self.config.voters], device=source.device)
         shape = (len(source), len(target))
         ones = source.new_ones(self.held.shape[1])
-        return Votes(self.held[0], self.held[1], ones, shape, agrees.expand(len(ones), len(agrees)))
+        return make_votes(self.held[0], self.held[1], ones, shape, agrees.expand(len(ones), len(agrees)))
 
     def revised(self, source: Tensor, target: Tensor) -> Tensor:
         """Return [2, p]: the pairs held before and the new ones, for unit vectors of all unlabelled rows."""
@@ -83,7 +87,7 @@ class ThresholdSelfTraining(KeepingStrategy):
     def propose(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         best = best_both_ways(source, target, mib=self.config.block_mib)
         sure = (best.target_score >= self.config.teaching_threshold).nonzero().flatten()
-        return sure, best.target[sure]
+        return sure, best.target_of[sure]
 
 
 class MutualNeighbours(KeepingStrategy):
@@ -92,8 +96,8 @@ class MutualNeighbours(KeepingStrategy):
     def propose(self, source: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         best = best_both_ways(source, target, mib=self.config.block_mib)
         row = torch.arange(len(source), device=source.device)
-        mutual = (best.source[best.target] == row).nonzero().flatten()
-        return mutual, best.target[mutual]
+        mutual = (best.source_of[best.target_of] == row).nonzero().flatten()
+        return mutual, best.target_of[mutual]
 
 
 class OneToOneEditing(KeepingStrategy):
@@ -104,10 +108,8 @@ class OneToOneEditing(KeepingStrategy):
 
     def revised(self, source: Tensor, target: Tensor) -> Tensor:
         first, second = self.propose(source, target)
-        m = len(target)
-        both = pairs_of_keys(
-            torch.cat([self.held[0] * m + self.held[1], first * m + second]), (len(source), m)
-        )  # fmt: skip
+        shape = (len(source), len(target))
+        both = union([ScoredPairs(self.held[0], self.held[1], shape), ScoredPairs(first, second, shape)])
         for best in ("best_of_rows", "best_of_columns"):
             both = both.where(getattr(both, best)(cosines(source, target, both)))
         return torch.stack([both.source, both.target])
@@ -126,11 +128,3 @@ STRATEGIES: dict[str, type[KeepingStrategy]] = {
     "mutual": MutualNeighbours,
     "one_to_one": OneToOneEditing,
 }
-
-
-def strategy_of(config: Config, rows: Rows, rejected: Pairs | None = None) -> KeepingStrategy | None:
-    """Return the strategy of the setting `teaching`, for unlabelled entities `rows`; None for mixture teaching.
-
-    Pairs that a person `rejected` are never proposed.
-    """
-    return None if config.teaching == "mixture" else STRATEGIES[config.teaching](config, rows, rejected)
