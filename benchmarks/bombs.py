@@ -98,7 +98,7 @@ def explode(name: str, folder: Path) -> tuple[int, Outcome]:
     for other, text in (("s.tsv", TARGET.lower()), ("t.tsv", TARGET), ("l.tsv", LINKS)):
         (folder / other).write_text(text)
     bomb = folder / f"bomb{ending}"
-    bomb = write(bomb) or bomb
+    bomb = write()(bomb) or bomb
     size = bomb.stat().st_size if bomb.is_file() else 0
     return size, watch(command(folder, bomb, role))
 

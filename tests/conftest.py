@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
+import cpu_seconds
 import numpy as np
 import processes
 import pytest
+import typer.main
 from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
@@ -25,28 +28,60 @@ SMALL_BEST = dict(
     max_epochs=2, device="cpu",
 )  # fmt: skip
 # beside other tests an example may wait long for its turn, which says nothing about it
-settings.register_profile("side by side", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("side by side")
+BESIDE_OTHERS = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("search", max_examples=1000, **BESIDE_OTHERS)
+settings.register_profile("known", max_examples=30, derandomize=True, database=None, **BESIDE_OTHERS)
 
 
-COVERING = tuple(str(Path(__file__).parent / room) for room in ("cli", "io", "runs"))
+TESTS = Path(__file__).parent
+COVERED = tuple(str(TESTS / room) for room in ("cli", "io", "runs"))
+LONG = tuple(
+    str(TESTS / name)
+    for name in ("compute/test_distributed", "runs/test_sudden_death", "experiments/reproduce", "test_tutorial",
+                 "test_notebook", "test_schedules", "review/", "report/", "test_docs", "cli/test_resume")
+)  # fmt: skip
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu", action="store_true", help="print the CPU seconds of each file and of the longest tests")
+    parser.addoption("--search", action="store_true", help="search at random too, and longer, for what goes wrong")
+
+
+def pytest_configure(config: pytest.Config) -> None:
     processes.prepare()
+    typer.main.get_command = cache(typer.main.get_command)  # which takes longer than most calls of the command
+    settings.load_profile("search" if config.getoption("--search") else "known")
+    if config.getoption("--cpu"):
+        config.pluginmanager.register(cpu_seconds.CpuSeconds(), "cpu seconds")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave random searches out unless they are asked for; long tests come first, so that none is left for the end."""
+    if not config.getoption("--search"):
+        searches = [item for item in items if item.get_closest_marker("search")]
+        config.hook.pytest_deselected(items=searches)
+        items[:] = [item for item in items if not item.get_closest_marker("search")]
+    items.sort(key=lambda item: not str(item.path).startswith(LONG))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item):
     """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
-    for item in items:
-        if not str(item.path).startswith(COVERING):
-            item.add_marker(pytest.mark.no_cover)
+    counted = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
+    if counted is None or str(item.path).startswith(COVERED):
+        return (yield)
+    counted.pause()
+    try:
+        return (yield)
+    finally:
+        counted.resume()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _nothing_is_left():
     """No process outlives the tests that have started it."""
     yield
+    processes.end_server()
     try:
         processes.wait_until(lambda: not processes.left_over(), seconds=60)
     except AssertionError:
@@ -204,6 +239,7 @@ def tiny(folder: Path) -> Task:
 @pytest.fixture
 def mixtea(capsys, monkeypatch):
     """Call `mixtea ARGS` in this process: (exit code, standard output, standard error)."""
+    monkeypatch.setattr("mixtea.evaluation.estimate.measure_speed", lambda device: 1e10)  # which takes a second
 
     def call(*args):
         monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, args)])
@@ -220,7 +256,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
     monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
     monkeypatch.setattr(
-        "mixtea.evaluation.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
+        "mixtea.evaluation.scores.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
     )
 
 

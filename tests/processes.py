@@ -7,9 +7,13 @@ own, another parent.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import itertools
+import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,9 +22,18 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+SERVER = str(Path(__file__).parent / "fork_server.py")
+SERVER_ROOM = 4096  # bytes of the server's command line and mark that its children write their own in
 LONG = 600.0  # seconds. No test depends on time, but one that hangs is to end some day
 MARK = "MIXTEA_TESTS"
 MIXTEA = (sys.executable, "-m", "mixtea")
+READ_AT_START = re.compile(r"PYTHON(?!PATH$)|LC_|LANG|LD_|MALLOC_|COV")  # by Python and by the C library
+ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
+UNDRAWN = """
+import mixtea.evaluation.curves, mixtea.report.page
+mixtea.report.page.make_report = lambda aligner: "<!DOCTYPE html>"
+mixtea.evaluation.curves.draw_curves = lambda history, path, title="": path.write_bytes(b"PNG")
+"""  # begins a program whose runs nobody looks at, as the fixture `undrawn` does it here
 _started: dict[subprocess.Popen, tuple[str, threading.Timer]] = {}
 _numbers = itertools.count(1)
 
@@ -48,21 +61,96 @@ def _end_with_all(number: int, frame: object) -> None:
     signal.raise_signal(number)
 
 
-def start(command: Iterable[object], **options: Any) -> subprocess.Popen:
-    """Begin a process, as subprocess.Popen does; what is left of it is killed when the test ends."""
-    mark = f"{os.environ[MARK]}process-{next(_numbers)}/"
-    options["env"] = dict(options.get("env") or os.environ) | {MARK: mark}
-    process = subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
-    timer = threading.Timer(LONG, kill, [mark])
-    timer.daemon = True
-    timer.start()
-    _started[process] = mark, timer
+class ForkServer:
+    """The process that has imported what takes long, and is forked; begun when it is first needed."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen | None = None
+
+    def begin(self) -> None:
+        self.asks, answers = socket.socketpair()
+        mark = f"{os.environ[MARK]}fork-server/"
+        self.environment = dict(os.environ)
+        command = [sys.executable, SERVER, str(answers.fileno()), " " * SERVER_ROOM]
+        environment = self.environment | {MARK: mark.ljust(SERVER_ROOM), "OMP_NUM_THREADS": "1"}
+        options = dict(start_new_session=True, stdin=subprocess.DEVNULL, pass_fds=[answers.fileno()])
+        with answers:
+            self.process = subprocess.Popen(command, env=environment, **options)
+        assert self.asks.recv(5) == b"ready", "the fork server did not begin"
+
+    def end(self) -> None:
+        if self.process is not None:
+            self.asks.close()
+            self.process.wait()
+            self.process = None
+
+    def takes(self, environment: dict[str, str]) -> bool:
+        """Whether a fork has what Python and its libraries read in the environment when they begin."""
+        if self.process is None or self.process.poll() is not None:
+            self.begin()
+        names = {name for name in {*environment, *self.environment} if READ_AT_START.match(name)} - {
+            "OMP_NUM_THREADS",
+            "PYTHONPATH",
+        }
+        return all(environment.get(name) == self.environment.get(name) for name in names)
+
+    def fork(self, command: list[str], environment: dict[str, str], folder: str, streams: list[int]) -> int:
+        """The number of a child of this process that is what the command would have started."""
+        text = json.dumps([MARK, command[1:], environment, folder]).encode()
+        adopt = ctypes.CDLL(None).prctl
+        adopt(ADOPT_ORPHANS, 1)
+        try:
+            socket.send_fds(self.asks, [len(text).to_bytes(8)], streams)
+            self.asks.sendall(text)
+            number = int(self.asks.recv(20, socket.MSG_WAITALL))
+        finally:
+            adopt(ADOPT_ORPHANS, 0)
+        if number < 0:
+            raise OSError(-number, os.strerror(-number), folder)
+        return number
+
+
+class Forked(subprocess.Popen):
+    """A process that was forked from the server, and is otherwise like one that was begun."""
+
+    def _execute_child(self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, startupinfo, creationflags,
+                       shell, *streams_and_more) -> None:  # fmt: skip
+        stdin, _, _, stdout, _, stderr = streams = streams_and_more[:6]
+        given = [own if stream == -1 else stream for own, stream in enumerate((stdin, stdout, stderr))]
+        self.pid = _server.fork(args, env, os.fspath(cwd or Path.cwd()), given)
+        self._child_created = True
+        self._close_pipe_fds(*streams)
+
+
+_server = ForkServer()
+
+
+def start(
+    command: Iterable[object], *, shared: bool = False, forked: bool | None = None, **options: Any
+) -> subprocess.Popen:
+    """Begin a process, as subprocess.Popen does; what is left of it is killed when the test ends.
+
+    The command mixtea, and other Python if it is to be `forked`, comes from a server that has imported it, unless its
+    environment says otherwise. Who begins a process that several tests share ends it, or the end of the session does.
+    """
+    words, environment = [str(word) for word in command], dict(options.pop("env", None) or os.environ)
+    if not shared:
+        environment[MARK] = mark = f"{os.environ[MARK]}process-{next(_numbers)}/"
+    if forked is None:
+        forked = tuple(words[: len(MIXTEA)]) == MIXTEA
+    kind = Forked if forked and _server.takes(environment) else subprocess.Popen
+    process = kind(words, start_new_session=True, env=environment, **options)
+    if not shared:
+        timer = threading.Timer(LONG, kill, [mark])
+        timer.daemon = True
+        timer.start()
+        _started[process] = mark, timer
     return process
 
 
-def start_shared(command: Iterable[object], **options: Any) -> subprocess.Popen:
-    """Begin a process that several tests share: who begins it ends it, and what is left is killed with the session."""
-    return subprocess.Popen([str(word) for word in command], start_new_session=True, **options)
+def end_server() -> None:
+    """End what processes are forked from; it begins anew when it is needed."""
+    _server.end()
 
 
 def run(command: Iterable[object], *, input: str | None = None, **options: Any) -> subprocess.CompletedProcess:

@@ -18,7 +18,7 @@ from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from processes import MIXTEA, start_shared, wait_for_line
+from processes import MIXTEA, start, wait_for_line
 
 from mixtea import MixTEA, Task
 
@@ -42,7 +42,7 @@ def save_undrawn(aligner: MixTEA, folder: Path) -> Path:
     """A run folder without pictures, which take longer to draw than a small training."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
-        patch.setattr("mixtea.evaluation.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
+        patch.setattr("mixtea.evaluation.scores.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
         aligner.save(folder)
     return folder
 
@@ -57,7 +57,7 @@ class Server:
     def __init__(self, run: Path, *words: object, port: int = 0) -> None:
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
         command = [*MIXTEA, "review", run, "--no-browser", "--port", port, "--retrain-every", 0, *words]
-        self.process = start_shared(command, stdout=subprocess.PIPE, stderr=self.errors, text=True)
+        self.process = start(command, shared=True, stdout=subprocess.PIPE, stderr=self.errors, text=True)
         try:
             line = wait_for_line(self.process.stdout, "open: ")
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,11 +57,13 @@ def parts(name: str) -> tuple[str, ...]:
     return tuple(name.split(".")[1:])
 
 
-ALL = {
-    path.relative_to(ROOT).as_posix(): sorted({one for one in imports(ast.parse(path.read_text())) if "mixtea" in one})
-    for path in sorted(ROOT.rglob("*.py"))
-    if path != ROOT / "__init__.py"  # which stands for all rooms, and imports each on use
-}
+@cache
+def all_imports() -> dict[str, list[str]]:
+    return {
+        path.relative_to(ROOT).as_posix(): sorted({n for n in imports(ast.parse(path.read_text())) if "mixtea" in n})
+        for path in sorted(ROOT.rglob("*.py"))
+        if path != ROOT / "__init__.py"  # which stands for all rooms, and imports each on use
+    }
 
 
 def against_the_order(file: str, name: str) -> bool:
@@ -72,7 +75,7 @@ def against_the_order(file: str, name: str) -> bool:
 
 
 def test_rooms_import_what_stands_before_them():
-    found = {(file, name) for file, names in ALL.items() for name in names if against_the_order(file, name)}
+    found = {(file, name) for file, names in all_imports().items() for name in names if against_the_order(file, name)}
     assert found == ON_USE
 
 
@@ -82,7 +85,7 @@ def test_every_room_has_its_place():
 
 
 def test_opening_files_knows_no_formats_and_formats_know_no_tasks():
-    for file, names in ALL.items():
+    for file, names in all_imports().items():
         inside = [parts(name) for name in names if name.startswith("mixtea.io.")]
         if file.startswith("io/safe/"):
             assert all(one[1] == "safe" for one in inside), file
@@ -123,7 +126,9 @@ def test_imports_are_found_wherever_they_stand():
 
 def test_reading_exporting_and_help_start_without_torch(folder):
     """In a process of its own: every module of graph, io, text and export, the run folder, and `python -m mixtea`."""
-    files = [file.removesuffix(".py") for file in ALL if file.startswith(("graph/", "io/", "text/", "export/"))]
+    files = [
+        file.removesuffix(".py") for file in all_imports() if file.startswith(("graph/", "io/", "text/", "export/"))
+    ]
     light = ", ".join(f"mixtea.{file.replace('/', '.').removesuffix('.__init__')}" for file in files)
     program = (
         f"import sys, {light}, mixtea.runs.folder, mixtea.pipeline\n"
@@ -135,5 +140,5 @@ def test_reading_exporting_and_help_start_without_torch(folder):
     )
     done = run([sys.executable, "-c", program, folder])
     assert done.returncode == 0, done.stderr
-    done = run([*MIXTEA, "score", folder])
+    done = run([*MIXTEA, "score", folder], forked=False)
     assert done.returncode == 2 and done.stderr.startswith("error: ") and "run.json" in done.stderr

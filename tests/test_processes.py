@@ -100,8 +100,56 @@ def test_nothing_is_left_of_a_test_that_fails_or_is_stopped(how, code, tmp_path)
     wait_until(lambda: not any(map(alive, family)))
 
 
+def ends_of(how, tmp_path, forked):
+    """How a program ended and what it said, after a signal if `how` names one, and what it is to the system."""
+    text = "import os, sys, signal; print(sys.argv, __name__, os.getcwd(), os.environ['GIVEN'], flush=True)\n"
+    text += "print([signal.getsignal(n) for n in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTERM)])\n"
+    text += "print(os.getppid(), os.getsid(0) == os.getpid(), len(os.listdir('/proc/self/fd')), sys.stdin.read())\n"
+    text += f"print(os.environ == dict(os.environ), 'said', file=sys.stderr)\n{how}"
+    environment = os.environ | {"GIVEN": "ä\n"}
+    command = [sys.executable, "-c", text, "a", "b c"]
+    done = run(command, forked=forked, cwd=tmp_path, env=environment, input="asked")
+    return done.returncode, done.stdout, done.stderr.splitlines()[:1], done.stderr.splitlines()[-1:]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "", "sys.exit(3)", "sys.exit('no')", "1 / 0", "os.kill(os.getpid(), signal.SIGINT); signal.pause()",
+        "os.kill(os.getpid(), signal.SIGTERM); signal.pause()", "import atexit; atexit.register(print, 'bye')",
+        "import threading, time; threading.Timer(0.1, print, ['late']).start()", "os.close(1); print('more')",
+    ],
+)  # fmt: skip
+def test_a_forked_process_is_like_one_that_was_begun(how, tmp_path):
+    assert ends_of(how, tmp_path, True) == ends_of(how, tmp_path, False)
+
+
+def test_a_forked_process_halts_and_is_found_by_its_mark_and_its_words():
+    process = start([sys.executable, "-c", "import time; time.sleep(9999)", "word"], forked=True)
+    assert [*processes.marked(processes.started_mark(process))] == [process.pid]
+    assert processes.command_of(process.pid) == f"{sys.executable} -c import time; time.sleep(9999) word"
+    process.send_signal(signal.SIGSTOP)
+    processes.wait_until_halted(process)
+    processes.end_all()
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_fork_has_imported_torch_and_another_environment_begins_anew():
+    command = [sys.executable, "-c", "import sys; print('torch' in sys.modules, '/given' in sys.path)"]
+    assert run(command, forked=True).stdout == "True False\n"
+    assert run(command, forked=True, env=os.environ | {"PYTHONPATH": "/given"}).stdout == "True True\n"
+    assert run(command, forked=True, env=os.environ | {"PYTHONHASHSEED": "7"}).stdout == "False False\n"
+    assert run([*processes.MIXTEA, "--version"]).returncode == 0
+
+
+def test_a_folder_that_is_not_there_is_an_error_in_a_fork_too(tmp_path):
+    with pytest.raises(OSError):
+        start([*processes.MIXTEA, "--version"], cwd=tmp_path / "none")
+    assert run([*processes.MIXTEA, "--version"]).returncode == 0
+
+
 def test_nobody_starts_processes_otherwise():
     here = Path(__file__).parent
     starts = re.compile(r"subprocess\.(run|Popen|call|check_\w+)\(|os\.(system|fork|popen)\(|\bpty\.")
-    known = {here / "processes.py", Path(__file__)}
+    known = {here / "processes.py", here / "fork_server.py", Path(__file__)}
     assert [str(path) for path in here.rglob("*.py") if path not in known and starts.search(path.read_text())] == []

@@ -19,7 +19,7 @@ from mixtea.config import PROPAGATION_SIZES
 from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED, Mapping
 from mixtea.errors import StoppedError
 from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, train, warnings_at_end
-from mixtea.review.merge import merge_decisions
+from mixtea.review.learning import merge_decisions
 from mixtea.runs.in_progress import UnfinishedRun
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
@@ -40,8 +40,13 @@ def learned(aligner):
     return aligner.chosen_settings(), aligner.config_, aligner.vectors_.tolist(), mapping
 
 
+@pytest.fixture(autouse=True)
+def _undrawn(undrawn):
+    """Nobody looks at these runs."""
+
+
 @pytest.mark.parametrize("given", ["nothing", "decisions", "large graphs", "tables"])
-def test_it_is_fit_with_a_folder(given, rings, tmp_path, undrawn, monkeypatch):
+def test_it_is_fit_with_a_folder(given, rings, tmp_path, monkeypatch):
     """Whatever a task asks for, `fit` knows it: decisions of reviewers, large graphs on a CPU, no relation triples."""
     task, settings = rings, SMALL_BEST | {"voters": ("forward", "backward", "propagation", "names")}
     if given == "decisions":
@@ -90,12 +95,12 @@ def test_the_same_bytes_as_the_command(folder, tiny, tmp_path, mixtea):
 
 @pytest.mark.parametrize("says_the_task", [True, False])
 def test_what_was_interrupted_goes_on_to_the_same_bytes(tiny, tmp_path, says_the_task):
-    out, whole = tmp_path / "run", train(tiny, tmp_path / "whole", **SHORT)
+    out, whole, before = tmp_path / "run", train(tiny, tmp_path / "whole", **SHORT), signal.getsignal(signal.SIGINT)
     with pytest.raises(
         StoppedError, match=r"Stopped after epoch 2\. Saved: the state after epoch 2\. Go on with"
     ) as end:
         train(tiny, out, callbacks=StopAfter(2), **SHORT)
-    assert end.value.number == signal.SIGINT and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert end.value.number == signal.SIGINT and signal.getsignal(signal.SIGINT) is before
     assert not out.exists() and UnfinishedRun(out).epoch() == 2
     with pytest.raises(RunError, match="a training was interrupted there after epoch 2"):
         train(tiny, out, **SHORT)

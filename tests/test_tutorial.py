@@ -25,7 +25,7 @@ def lines():
 
 
 @pytest.fixture
-def shell(tmp_path, mixtea, monkeypatch):
+def shell(tmp_path, mixtea, monkeypatch, undrawn):
     """Do a command and give back what it says; `mixtea` works in this process, and learns for a moment only."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
@@ -37,9 +37,12 @@ def shell(tmp_path, mixtea, monkeypatch):
         if words[:1] == ["mixtea"]:
             code, out, err = mixtea(*words[1:], *(QUICK if words[1] == "fit" else []))
         else:
-            python = f'python() {{ "{sys.executable}" "$@"; }}; '
-            program = ["bash", "-euo", "pipefail", "-c", python + command]
-            done = run(program if language == "bash" else [sys.executable, "-c", command], env=environment)
+            program = ["bash", "-euo", "pipefail", "-c", command]
+            if words[:1] == ["python"]:
+                program = [sys.executable, *words[1:]]
+            elif language == "python":
+                program = [sys.executable, "-c", command]
+            done = run(program, forked=program[0] == sys.executable, env=environment)
             code, out, err = done.returncode, done.stdout, done.stderr
         assert code == 0, f"{command}\n{out}\n{err}"
         return out + err

@@ -229,7 +229,7 @@ class TrainingRun(Callback):
         from mixtea.council.adapt import has_structure
         from mixtea.council.council import bind_voters
         from mixtea.council.summary import no_structure_line, voters_line
-        from mixtea.evaluation.inspect_columns import columns_by_voters
+        from mixtea.evaluation.inspection import columns_by_voters
 
         device = describe_device(choose_device(config.device))
         report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
@@ -360,9 +360,8 @@ class TrainingRun(Callback):
         """Compare with the earlier run's mappings, as a page of the run; report it in short."""
         report_step("comparing with the earlier run")
         try:
-            from mixtea.export.tsv import changes_text
-            from mixtea.report.changes import CHANGE_REASONS, explain_changes
-            from mixtea.report.compare import count_changes, drop_unchanged
+            from mixtea.export.tables import changes_text
+            from mixtea.report.compare import CHANGE_REASONS, count_changes, drop_unchanged, explain_changes
 
             found = explain_changes(old, new)
             changed = drop_unchanged(found)

@@ -51,7 +51,7 @@ def test_ctrl_c_while_the_program_is_loaded(tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
     script = shutil.which("mixtea", path=Path(sys.executable).parent)
     for command in ([sys.executable, "-m", "mixtea"], [sys.executable, script]):
-        done = run_process([*command, "info", "x"], env=environment)
+        done = run_process([*command, "info", "x"], forked=False, env=environment)
         assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
@@ -564,6 +564,6 @@ def test_scores_of_few_links_have_their_intervals(trained, mixtea, monkeypatch):
 def test_a_working_folder_that_is_gone(tmp_path):
     (tmp_path / "gone").mkdir()
     script = "import os, sys; os.rmdir(os.getcwd()); sys.argv = ['mixtea', 'info']; from mixtea.cli import main; main()"
-    done = run_process([sys.executable, "-c", script], cwd=tmp_path / "gone")
+    done = run_process([sys.executable, "-c", script], forked=True, cwd=tmp_path / "gone")
     why = "the working folder cannot be used (No such file or directory). Change to one that exists."
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"error: {why}\n")

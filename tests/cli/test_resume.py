@@ -10,13 +10,15 @@ import sys
 
 import pytest
 import torch
-from processes import start, wait_until_halted
+from processes import UNDRAWN, start, wait_until_halted
 
 from mixtea.runs.in_progress import UnfinishedRun
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
-HALTS = """
+HALTS = (
+    UNDRAWN
+    + """
 import os, signal
 from mixtea.cli import main
 from mixtea.progress import TerminalBar
@@ -28,6 +30,7 @@ def halt(self, record):
 TerminalBar.on_epoch = halt
 main()
 """
+)
 
 
 @pytest.fixture(autouse=True)
@@ -37,9 +40,9 @@ def _undrawn(undrawn):
 
 def halted(out, *args):
     """A process that has halted in its second epoch."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    command = [sys.executable, "-c", HALTS, *args, "--out", out]
-    process = start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    command, environment = [sys.executable, "-c", HALTS, *args, "--out", out], os.environ | {"COLUMNS": "200"}
+    streams = dict(stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start(command, forked=True, env=environment, **streams)
     wait_until_halted(process)
     return process
 

@@ -75,7 +75,7 @@ def test_what_a_voter_raises_is_one_line_and_leaves_the_run_as_it_was(mood, mood
     before = {path: path.read_bytes() for path in out.iterdir()}
     paths = [str(package), *sys.path]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "MOOD": mood}
-    done = run_process([*LEARN, moody_run, tmp_path / "decisions", out], env=env)
+    done = run_process([*LEARN, moody_run, tmp_path / "decisions", out], forked=True, env=env)
     assert done.stderr == f"{FAILED}{MESSAGES[mood]}. Fix or update it, or remove it from the voters.\n"
     assert done.stderr.count("\n") == 1 and done.returncode == 1 and '"done"' not in done.stdout
     assert {path: path.read_bytes() for path in out.iterdir()} == before

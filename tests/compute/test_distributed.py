@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 import torch.distributed
 from conftest import SMALL_BEST, rings_files, write
-from processes import children, start, wait_for_line
+from processes import UNDRAWN, children, start, wait_for_line
 
 from mixtea import MixTEA
 from mixtea.compute import distributed
@@ -25,7 +25,9 @@ FITS = {  # what two processes learn, one after the other
     "best": dict(preset="best", **SETTINGS),
     "paper in float32": dict(preset="paper", **SETTINGS | dict(precision="float32", max_epochs=30)),
 }
-PROGRAM = """
+PROGRAM = (
+    UNDRAWN
+    + """
 import json, os, sys
 import torch.distributed
 from mixtea.cli import main
@@ -40,8 +42,11 @@ torch.distributed.barrier()
 sys.stdout.flush()
 os._exit(0)  # to part at once with the other process makes PyTorch crash now and then
 """
+)
 
-UNLIKE = """
+UNLIKE = (
+    UNDRAWN
+    + """
 import contextlib, io, json, os, sys
 from pathlib import Path
 from mixtea.cli import main
@@ -55,6 +60,7 @@ for name, words in json.loads(sys.argv[1]).items():
             found[name] = [end.code, said.getvalue()]
 (out / f"{rank}.json").write_text(json.dumps(found))
 """
+)
 FAILING = """
 import json, os, sys, time
 from pathlib import Path
@@ -83,11 +89,30 @@ if rank == 0:
 SOON = 60  # seconds after which a test fails that would wait for half an hour
 
 
-def two(*command, **options):
-    """Begin the command in two processes, with a free port to meet at."""
+def launched(*command):
+    """Begin the command in two processes of PyTorch's launcher."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2]
-    options |= dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return start([*launcher, *command], env=os.environ | {"OMP_NUM_THREADS": "1"}, **options)
+    streams = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return start([*launcher, *command], forked=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, **streams)
+
+
+def begun(commands, **streams):
+    """Two processes without a launcher, as on two machines, where none ends the processes of the other."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": "2"}
+    return [
+        start([sys.executable, *words], forked=True, env=os.environ | meet | {"RANK": str(rank)}, text=True, **streams)
+        for rank, words in enumerate(commands)
+    ]
+
+
+def done_by_two(*words):
+    """What two processes say that do the same to the end."""
+    both = begun([words, words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = [process.communicate(timeout=SOON)[0] for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    return "".join(said)
 
 
 def fit(folder, out, *, preset, **settings):
@@ -98,12 +123,10 @@ def fit(folder, out, *, preset, **settings):
 
 @pytest.fixture(scope="module")
 def learned_by_two(rings_folder, tmp_path_factory):
-    """The command, several times in one pair of processes, which take long to begin."""
+    """The command, several times in one pair of processes."""
     out = tmp_path_factory.mktemp("two")
     (out / "program.py").write_text(PROGRAM)
-    process = two(out / "program.py", json.dumps([fit(rings_folder, out / n, **FITS[n]) for n in FITS]))
-    output, _ = process.communicate()
-    assert process.returncode == 0, output
+    output = done_by_two(out / "program.py", json.dumps([fit(rings_folder, out / n, **FITS[n]) for n in FITS]))
     assert output.count("run folder") == len(FITS)  # one process speaks
     return out
 
@@ -137,9 +160,7 @@ def refused(rings_folder, tmp_path_factory):
     cases = {name: [words(name), words(name, **change)] for name, change in changes.items()}
     seeds = [fit(rings_folder, out / "seed", preset="paper", **SETTINGS, seed=seed) for seed in (1, 2)]
     (out / "program.py").write_text(UNLIKE)
-    process = two(out / "program.py", json.dumps({"seed": seeds} | cases), out)
-    output, _ = process.communicate(timeout=SOON)
-    assert process.returncode == 0, output
+    done_by_two(out / "program.py", json.dumps({"seed": seeds} | cases), out)
     return [json.loads((out / f"{rank}.json").read_text()) for rank in (0, 1)]
 
 
@@ -166,15 +187,9 @@ def test_what_was_refused_does_not_keep_the_next_from_training(refused):
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_process_that_cannot_read_its_files_ends_the_other_one(tmp_path, rings_folder, victim):
-    """Without a launcher, as on two machines, where none ends the processes of the other."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": "2"}
-    both = []
-    for rank in (0, 1):
-        words = fit(tmp_path / "missing" if rank == victim else rings_folder, tmp_path / "run", **FITS["paper"])
-        env = os.environ | meet | {"RANK": str(rank), "OMP_NUM_THREADS": "1"}
-        both.append(start([sys.executable, "-m", "mixtea", *words], env=env, stderr=subprocess.PIPE, text=True))
+    folders = [tmp_path / "missing" if rank == victim else rings_folder for rank in (0, 1)]
+    words = [("-m", "mixtea", *fit(folder, tmp_path / "run", **FITS["paper"])) for folder in folders]
+    both = begun(words, stderr=subprocess.PIPE)
     said = [process.communicate(timeout=SOON)[1] for process in both]
     assert [process.returncode for process in both] == [2 if rank == victim else 1 for rank in (0, 1)], said
     assert "missing" in said[victim] and "error: Another process of this run has ended" in said[1 - victim]
@@ -184,7 +199,7 @@ def test_a_process_that_cannot_read_its_files_ends_the_other_one(tmp_path, rings
 def test_a_process_that_the_launcher_ends_early_says_why(tmp_path, rings_folder):
     words = [fit(folder, tmp_path / "run", **FITS["paper"]) for folder in (rings_folder, tmp_path / "missing")]
     (tmp_path / "program.py").write_text(FAILING)
-    process = two(tmp_path / "program.py", json.dumps(words), tmp_path / "run.unfinished")
+    process = launched(tmp_path / "program.py", json.dumps(words), tmp_path / "run.unfinished")
     output, _ = process.communicate(timeout=SOON)
     assert output.count("error: Another process of this run has ended") == 1 and "missing: " in output
 
@@ -192,8 +207,7 @@ def test_a_process_that_the_launcher_ends_early_says_why(tmp_path, rings_folder)
 def test_a_second_fit_in_one_program_learns_what_it_learns_alone(tmp_path, rings_folder, rings):
     settings = dict(preset="paper", **SETTINGS)
     (tmp_path / "program.py").write_text(TWICE)
-    process = two(tmp_path / "program.py", rings_folder, json.dumps(settings))
-    output, _ = process.communicate(timeout=SOON)
+    output = done_by_two(tmp_path / "program.py", rings_folder, json.dumps(settings))
     learned = [json.loads(line) for line in output.splitlines() if line.startswith("[[")]
     alone = [MixTEA(seed=seed, **settings).fit(rings).history_["loss"].tolist() for seed in (1, 2)]
     assert len(learned) == 2 and learned[0] == learned[1], output
@@ -235,15 +249,19 @@ def test_of_many_processes_that_differ_a_few_are_named():
     ]
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_process_ends_the_other_and_leaves_a_readable_run(tmp_path, rings_folder, victim):
+@pytest.mark.parametrize("victim, by_launcher", [(0, True), (1, False)])
+def test_a_killed_process_ends_the_other_and_leaves_a_readable_run(tmp_path, rings_folder, victim, by_launcher):
     settings = SMALL_BEST | dict(max_epochs=100000, patience=100000, validate_every=1)
     words = fit(rings_folder, tmp_path / "run", preset=("paper", "best")[victim], **settings)
-    process = two("-m", "mixtea", *words)
-    wait_for_line(process.stdout, "epoch 1/")  # later ones are told every few seconds
-    os.kill(children(process.pid)[victim], signal.SIGKILL)
-    output, _ = process.communicate()
-    assert process.returncode != 0
+    command = ("-m", "mixtea", *words)
+    if by_launcher:
+        first = launched(*command)
+    else:
+        first, _ = both = begun([command, command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for_line(first.stdout, "epoch 1/")  # later ones are told every few seconds
+    os.kill(children(first.pid)[victim] if by_launcher else both[victim].pid, signal.SIGKILL)
+    output, _ = first.communicate()
+    assert first.returncode != 0
     assert "error: Another process of this run has ended" in output
     about = json.loads((tmp_path / "run" / "run.json").read_text())
     assert about["stopped_because"].startswith("another process ended in epoch") and about["n_epochs"] >= 1

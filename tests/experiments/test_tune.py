@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import LINKS, SMALL_BEST, SOURCE, TARGET, rings_files, write
-from processes import start, wait_until_halted
+from processes import UNDRAWN, start, wait_until_halted
 from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
@@ -122,7 +122,9 @@ def test_more_trials_add_only_what_is_missing_and_the_same_as_at_once(tune, tmp_
     assert len({row["learning_rate"] for row in rows(tmp_path / "whole")}) == 5
 
 
-STOPS = """
+STOPS = (
+    UNDRAWN
+    + """
 import os, signal
 from mixtea.cli import main
 from mixtea.cli.experiments import TuneProgress
@@ -132,12 +134,13 @@ def stop(self, record):
 TuneProgress.on_epoch = stop
 main()
 """
+)
 
 
 def test_a_killed_search_goes_on(tmp_path, tune, mixtea, rings_folder):
     """A real process halts in its second trial; a second search beside it is refused; then it is killed."""
     words = ["tune", rings_folder, "--out", tmp_path / "t", "--trials", "3", *SHORT, *RATES]
-    process = start([sys.executable, "-c", STOPS, *words], stderr=subprocess.DEVNULL)
+    process = start([sys.executable, "-c", STOPS, *words], forked=True, stderr=subprocess.DEVNULL)
     wait_until_halted(process)
     code, _, err = mixtea(*words)
     assert code == 2 and "another mixtea is at work there" in err

@@ -11,7 +11,7 @@ from itertools import takewhile
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import NamedNode
 
@@ -19,7 +19,7 @@ from mixtea.errors import RunError, shorten
 from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
-from mixtea.export.tsv import changes_text
+from mixtea.export.tables import changes_text
 from mixtea.graph.iris import decode_id, encode_id
 
 ABOUT = MappingMetadata(set_id="https://example.org/set", licence="https://example.org/licence")
@@ -108,10 +108,11 @@ def write_what_can_be(rows, path, ending, make_mapping):
     return rows
 
 
+@pytest.mark.parametrize("n_batches", [2, pytest.param(10, marks=pytest.mark.search)])
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_ten_thousand_labels(ending, tmp_path, make_mapping, readers, wide_fields):
-    labels = different_labels(10_000, random.Random(7))
-    for batch in range(10):
+def test_thousands_of_labels(ending, n_batches, tmp_path, make_mapping, readers, wide_fields):
+    labels = different_labels(1000 * n_batches, random.Random(7))
+    for batch in range(n_batches):
         part = labels[1000 * batch : 1000 * (batch + 1)]
         rows = list(zip(part[::2], part[1::2], strict=True))
         path = tmp_path / f"{batch}{ending}"
@@ -145,7 +146,6 @@ def test_names_stay_in_their_cells(ending, tmp_path, make_mapping):
     """What people call an entity is written too, in formats that can hold any text."""
     path = tmp_path / f"m{ending}"
 
-    @settings(max_examples=60)
     @given(st.lists(TEXT, min_size=3, max_size=3))
     def check(names):
         named = dict(zip("abc", names, strict=True))

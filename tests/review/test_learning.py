@@ -20,8 +20,9 @@ from reviewing import decision
 from mixtea import Config, MixTEA, Task
 from mixtea.decide.mapping import MAPPED
 from mixtea.review.decisions import DecisionStore, decisions_path
-from mixtea.review.learning import known_targets, retrain, reviewed_task
+from mixtea.review.learning import retrain, reviewed_task
 from mixtea.review.model import Model
+from mixtea.review.reviewers import known_targets
 from mixtea.runs.reader import StoredRun
 
 
@@ -200,7 +201,9 @@ def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_ta
         store.add([decision("a", "accept", f"s{source}", f"t{target}"), decision("b", "reject", "s1", "t1")])
         store.undo("ann", "x")
     out = shutil.copytree(copied, tmp_path / "out")  # of which it takes the place
-    done = run_process([sys.executable, "-m", "mixtea.cli.review_worker", copied, decisions_path(copied), out])
+    done = run_process(
+        [sys.executable, "-m", "mixtea.cli.review_worker", copied, decisions_path(copied), out], forked=True
+    )
     assert done.returncode == 0, done.stderr
     told = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one["doing"] for one in told if "doing" in one] == ["reading the run", "training", "writing"]
@@ -213,6 +216,7 @@ def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_ta
 
 def test_as_a_process_it_says_in_one_line_what_is_wrong(tmp_path):
     done = run_process(
-        [sys.executable, "-m", "mixtea.cli.review_worker", tmp_path / "no", tmp_path / "d.sqlite", tmp_path / "o"]
+        [sys.executable, "-m", "mixtea.cli.review_worker", tmp_path / "no", tmp_path / "d.sqlite", tmp_path / "o"],
+        forked=True,
     )
     assert done.returncode == 2 and "no such run folder" in done.stderr and "Traceback" not in done.stderr

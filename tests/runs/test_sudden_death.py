@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
@@ -13,8 +12,14 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "sudden_death.py"
 
 
 @pytest.mark.parametrize(
-    "words", ["--save --errors --sample 20", "--kills 8 --steps 5 --sample 3"], ids=["calls", "moments"]
+    "words",
+    [
+        "--save --errors --sample 45",
+        "--steps 3 --sample 2",
+        pytest.param("--save --errors --sample 10", marks=pytest.mark.search),
+        pytest.param("--kills 8 --steps 10", marks=pytest.mark.search),
+    ],
 )
 def test_nothing_is_lost(words):
-    done = run([sys.executable, SCRIPT, *words.split()], env=os.environ | {"OMP_NUM_THREADS": "1"})
+    done = run([sys.executable, SCRIPT, *words.split()], forked=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -36,7 +36,7 @@ from mixtea.decide.new_entities import Matches
 from mixtea.decide.predict import Predictor
 from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.evaluation.by_voter import empty_table
+from mixtea.evaluation.scores import empty_table
 from mixtea.explain.explainer import Explainer
 from mixtea.graph.task import Task
 from mixtea.io.links.resolve import resolve_entities, resolve_links

@@ -23,7 +23,7 @@ from mixtea.example import load_example
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.pipeline import train
-from mixtea.review.merge import merge_decision_file
+from mixtea.review.learning import merge_decision_file
 from mixtea.update_run import EARLIER_RUNS_KEPT
 from mixtea.update_run import update as make_again
 

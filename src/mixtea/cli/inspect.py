@@ -13,8 +13,7 @@ from mixtea.cli.console import one_line
 from mixtea.cli.options import TaskOptions, reads_task
 from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
 from mixtea.config import PRESETS, Config
-from mixtea.evaluation.inspect_columns import column_lines
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import column_lines, text_summary, text_summary_lines
 from mixtea.graph.task import Task
 from mixtea.io.checks import summary, synonyms_line, task_warnings
 from mixtea.io.links.read import SHARES

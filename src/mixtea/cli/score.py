@@ -18,9 +18,8 @@ from mixtea.cli.predict import load_run
 from mixtea.cli.tables import cell_text, evidence_table, score_table
 from mixtea.compute.intervals import interval, interval_text
 from mixtea.errors import ConfigError, DataError, Problems
-from mixtea.evaluation.by_voter import as_objects
 from mixtea.evaluation.representativeness import compare_sample, sample_line
-from mixtea.export.curve import write_curve
+from mixtea.evaluation.scores import as_objects
 from mixtea.graph.task import Task
 from mixtea.io.links.read import check_links, read_links
 from mixtea.io.safe.limits import current_limits, use_limits
@@ -86,6 +85,8 @@ def score(
     found = found | aligner.score_mapping(scored, complete=complete)
     behind = aligner.answers_.sample_sizes(found, scored, complete=complete)
     if curve is not None:
+        from mixtea.report.figures import write_curve  # which loads matplotlib
+
         write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:

@@ -14,7 +14,7 @@ from mixtea.compute.intervals import MIN_CASES_ALONE, interval_text
 from mixtea.config import PRESETS, Config
 from mixtea.decide.answers import Answers
 from mixtea.decide.new_entities import Matches
-from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, voters_text
+from mixtea.evaluation.scores import HITS, LINKS, NOTE, PARTS, voters_text
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
 from mixtea.messages import MAX_LABEL_LENGTH, METRICS, decoded_by, origin_of, visible

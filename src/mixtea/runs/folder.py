@@ -28,7 +28,7 @@ from mixtea.config import Config
 from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
-from mixtea.evaluation.by_voter import split_table
+from mixtea.evaluation.scores import split_table
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
@@ -327,7 +327,7 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 def _draw(run: Run, path: Path) -> None:
     """Draw the curves; a title in letters that the font lacks is allowed, and `$` in it does not begin a formula."""
-    from mixtea.evaluation.curves import draw_curves
+    from mixtea.evaluation.scores import draw_curves
 
     title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
     with warnings.catch_warnings():

@@ -38,7 +38,7 @@ def start(data, out, *more):
     """The command as a process of its own; what it says is kept in said()."""
     command = [*MIXTEA, "reproduce", data, "--out", out, *PARTS, *QUICK, *more]
     with out.with_suffix(".log").open("w") as log:
-        return processes.start(command, stdout=log, stderr=log, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        return processes.start(command, stdout=log, stderr=log)
 
 
 def said(out):

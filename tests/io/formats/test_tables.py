@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import write
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from small_files import graph_of
 
@@ -84,7 +84,6 @@ def test_what_is_odd_is_left_to_the_careful_reader(kind, tmp_path):
 @given(
     st.text(st.sampled_from('a"#\n\r,, é'), max_size=30), st.sampled_from([("CSV", ","), ("TSV", "\t")]), st.booleans()
 )
-@settings(max_examples=200, deadline=None)
 def test_any_text_is_read_alike_or_left_alone(tmp_path_factory, text, how, header):
     kind, separator = how
     path = write(tmp_path_factory.mktemp("t"), {"t": text.replace(",", separator)}) / "t"
@@ -172,7 +171,6 @@ def by_csv(text, delimiter):
 
 
 @given(st.text(alphabet=list(',"\n\r;a \x0b\u2028'), max_size=40), st.sampled_from(",;"))
-@settings(max_examples=400, deadline=None)
 def test_rows_are_those_of_the_module_csv(text, delimiter):
     problems = Problems()
     rows = list(csv_rows(Path("t.csv"), iter(io.StringIO(text, newline="")), problems, delimiter=delimiter))
