@@ -19,11 +19,11 @@ from mixtea.io.formats.headers import (
     TRIPLE_HEADERS,
     Headers,
     find_header,
-    normalise_header,
     repeated_name,
 )
 from mixtea.io.head import MAX_HEAD_LINES, Head
 from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.safe.sandboxed.table_child import normalise_header
 
 USUAL_SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)", " ": "spaces"}

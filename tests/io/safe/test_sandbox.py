@@ -416,6 +416,36 @@ def test_a_parquet_stream_that_is_cut(tmp_path, monkeypatch):
         parquet_columns(tmp_path / "g.parquet", [("source", "target")])
 
 
+def stream_of(kind, codes, texts, field="c0", about=None):
+    """Arrow's stream of one column, whatever it holds."""
+    out, codes = io.BytesIO(), pa.array(codes, pa.int32())
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(texts, kind), safe=False)
+    schema = pa.schema([pa.field(field, column.type, metadata=about)])
+    with pa.ipc.new_stream(out, schema) as stream:
+        stream.write_batch(pa.record_batch([column], schema=schema))
+    return out.getvalue()
+
+
+LARGE = pa.large_string()
+FALSE_STREAMS = {
+    "beyond its texts": stream_of(LARGE, [0, 5], ["a"]), "below them": stream_of(LARGE, [-2], ["a"]),
+    "no text": stream_of(LARGE, [0, None], ["a"]), "another type": stream_of(pa.int64(), [0], [1]),
+    "a cell of no type": stream_of(LARGE, [0], ["?5"], about={"kind": "cells"}),
+    "a number that is none": stream_of(LARGE, [0], ["nx"], about={"kind": "cells"}),
+    "cut": stream_of(LARGE, [0], ["a" * 500])[:-300], "nothing": b"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FALSE_STREAMS)
+def test_nothing_that_a_child_hands_over_is_taken_for_granted(case, tmp_path, monkeypatch):
+    (tmp_path / "g.parquet").write_bytes(parquet(PAIRS))
+    (tmp_path / "stream").write_bytes(FALSE_STREAMS[case])
+    program = "import sys; sys.stdout.buffer.write(open({!r}, 'rb').read()); print('{{}}', file=sys.stderr)"
+    monkeypatch.setattr(process, "BOOTSTRAP", program.format(str(tmp_path / "stream")))
+    with pytest.raises(UnreadableError, match=r"not Parquet \(damaged\)"):
+        parquet_columns(tmp_path / "g.parquet", [("source",)])
+
+
 def test_packed_parquet_is_looked_at_before_it_is_unpacked(tmp_path, monkeypatch):
     headers, path = [("source", "target")], tmp_path / "g.parquet.gz"
     path.write_bytes(gzip.compress(parquet(PAIRS)))

@@ -25,6 +25,7 @@ from mixtea.messages import is_whole
 
 MAX_EXACT_INTEGER = 2.0**53  # beyond it, not every whole number can be distinguished from the next
 FLOAT, MOMENT, BOOLEAN = "float", "moment", "truth"  # kinds of columns in Parquet; others are text as they are
+VALUE_KINDS = (FLOAT, MOMENT, BOOLEAN, CELLS)
 CELL_READERS: dict[str, Callable[[str], Any]] = {  # by the letter that a cell of the kind `CELLS` begins with
     "t": str, "b": bool, "n": int, "f": float, "m": datetime.fromisoformat, "o": str,
 }  # fmt: skip
@@ -136,22 +137,16 @@ def value_texts(values: Sequence[Any]) -> list[str | None]:
     return texts
 
 
-def typed_texts(kind: str, cells: np.ndarray) -> np.ndarray:
-    """Convert the cells of a column, from Arrow or a parser process, as `value_texts` does; empty ones stay."""
-    if kind not in (FLOAT, MOMENT, BOOLEAN, CELLS):
-        return cells
-    codes, unique = pd.factorize(cells)
-    texts = unique.tolist()
+def typed_texts(kind: str, texts: list[str]) -> list[str]:
+    """Convert the distinct cells of a column, from a parser process, as `value_texts` does; empty ones stay."""
     if kind in (CELLS, FLOAT):
         values = [_typed(kind, text) if text else None for text in texts]
         found = iter(value_texts([value for value in values if not is_missing(value)]))
-        texts = ["" if is_missing(value) else next(found) for value in values]
-    elif kind == MOMENT:
+        return ["" if is_missing(value) else next(found) or "" for value in values]
+    if kind == MOMENT:
         days = iter(_format_moments([text for text in texts if text]))
-        texts = [next(days) if text else "" for text in texts]
-    else:
-        texts = [BOOLEANS.get(text, text) for text in texts]
-    return object_array(texts)[codes]
+        return [next(days) if text else "" for text in texts]
+    return [BOOLEANS.get(text, text) for text in texts]
 
 
 def _typed(kind: str, text: str) -> Any:

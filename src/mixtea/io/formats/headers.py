@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.safe.sandboxed.table_child import normalise_header
 
 Headers = Sequence[tuple[str, ...]]
 TRIPLE_HEADERS: Headers = (
@@ -53,15 +54,6 @@ ID_NAME = re.compile(
 )  # not Madrid
 ID_WORDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
 RELATIONS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
-
-
-def normalise_header(name: str) -> str:
-    """Return a column name in lower case, without spaces, hyphens and underscores.
-
-    >>> normalise_header(" Source-URI"), normalise_header("source_uri")
-    ('sourceuri', 'sourceuri')
-    """
-    return re.sub(r"[\s_-]", "", name.lower())
 
 
 def find_header(names: Sequence[str], headers: Headers) -> list[int] | None:

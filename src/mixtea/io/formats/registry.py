@@ -84,7 +84,7 @@ def _typed(
         found = cells(path, ColumnRequest(headers, links=links), problems)
         if not len(found.lines):
             problems.add(path, None, "", "the file is empty", f"It needs rows of {len(found.columns)} columns.")
-        return Table(path, found.columns, found.lines, notes=found.notes)
+        return Table(path, tuple(column.array() for column in found.columns), found.lines, notes=found.notes)
 
     def links(path: Path, kind: str, problems: Problems) -> LinkTable:
         table = columns(path, kind, LINK_HEADERS, problems, links=True)

@@ -17,9 +17,10 @@ from typing import IO, Any, NamedTuple, TypeVar
 import numpy as np
 
 from mixtea.errors import MissingExtraError, shorten
-from mixtea.io.formats.cell_values import Column, text_column, typed_texts
+from mixtea.graph.text_arrays import from_arrow
+from mixtea.graph.text_column import TextColumn
+from mixtea.io.formats.cell_values import VALUE_KINDS, CodedColumn, Column, typed_texts
 from mixtea.io.formats.headers import Headers, too_few_columns
-from mixtea.io.formats.tsv import object_array
 from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
@@ -58,13 +59,13 @@ class TypedTable(NamedTuple):
     """Columns of texts [n] with their names, their `lines` [n], and notes for the user."""
 
     names: list[str]
-    columns: tuple[np.ndarray, ...]
+    columns: tuple[TextColumn, ...]
     lines: np.ndarray
     notes: tuple[str, ...] = ()
 
     def by_name(self) -> list[Column]:
         """Return the columns without their empty cells."""
-        return [text_column(name, cells) for name, cells in zip(self.names, self.columns, strict=True)]
+        return [CodedColumn(*named) for named in zip(self.names, self.columns, strict=True)]
 
 
 def run_parser(
@@ -85,7 +86,7 @@ def run_parser(
     ):
         try:
             taken = take(process)
-        except (pa.ArrowException, OSError, ValueError):  # of a stream that the end of the process has cut
+        except (pa.ArrowException, LookupError, OSError, ValueError):  # of a stream that the end of the process has cut
             taken = None
         found = process.result()
     what = found.get("what")
@@ -168,27 +169,37 @@ def _request(file: IO[bytes], wanted: ColumnRequest) -> dict[str, Any]:
 
 
 def read_cells(process: Process) -> TypedTable:
-    """Read the parser's stream; equal labels become one object. Rows are numbered unless it has line numbers."""
+    """Read the parser's stream, of which nothing is taken for granted. Rows are numbered unless it has line numbers."""
     import pyarrow as pa
 
     stream = pa.ipc.open_stream(process.out)
-    fields = list(stream.schema)
-    numbered = pa.types.is_integer(fields[-1].type)
-    parts: list[list[np.ndarray]] = [[np.empty(0, dtype=object)] for _ in fields]
-    labels: dict[str, str] = {}
-    shared = labels.setdefault
+    fields, chunks = list(stream.schema), [list[Any]() for _ in stream.schema]
     for batch in stream:
-        for column, found in zip(batch.columns, parts, strict=True):
-            if column.type == pa.int64():
-                found.append(column.to_numpy())
-                continue
-            texts = column.dictionary.to_pylist()
-            found.append(object_array(list(map(shared, texts, texts)))[column.indices.to_numpy()])
-    columns = [np.concatenate(found) for found in parts]
-    lines = columns.pop().astype(np.int64) if numbered else np.arange(1, len(columns[0]) + 1)
-    kinds = [(field.metadata or {}).get(b"kind", b"").decode() for field in fields]
-    texts = (typed_texts(kind, column) for kind, column in zip(kinds, columns, strict=False))
-    return TypedTable([field.name for field in fields[: len(columns)]], tuple(texts), lines)
+        batch.validate(full=True)
+        for column, found in zip(batch.columns, chunks, strict=True):
+            found.append(column)
+    lines = None
+    if pa.types.is_integer(fields[-1].type):
+        lines = pa.chunked_array(chunks.pop(), fields.pop().type).to_numpy()
+    columns = tuple(map(_texts, fields, chunks))
+    names = [field.name for field in fields]
+    return TypedTable(names, columns, np.arange(1, len(columns[0]) + 1) if lines is None else lines)
+
+
+def _texts(field: Any, chunks: list[Any]) -> TextColumn:
+    """Return a column of the stream as text, without an object for each cell."""
+    import pyarrow as pa
+
+    if field.type != pa.dictionary(pa.int32(), pa.large_string()):
+        raise ValueError(f"a column of {field.type}")
+    if not chunks:
+        return TextColumn.from_texts(())
+    found = pa.chunked_array(chunks).unify_dictionaries()
+    codes, texts = np.concatenate([chunk.indices.to_numpy() for chunk in found.chunks]), found.chunk(0).dictionary
+    kind = (field.metadata or {}).get(b"kind", b"").decode()
+    if kind in VALUE_KINDS:
+        return TextColumn.coded(typed_texts(kind, texts.to_pylist()), codes)
+    return TextColumn(*from_arrow(texts), codes)
 
 
 PARQUET = TableParser("Parquet", "parquet_child", PARQUET_MAGIC)

@@ -14,10 +14,11 @@ import pandas as pd
 from mixtea.errors import DataError, Problems
 from mixtea.graph.builder import GraphData
 from mixtea.io.columns.rows import RowTable
-from mixtea.io.formats.headers import LINK_HEADERS, normalise_header
+from mixtea.io.formats.headers import LINK_HEADERS
 from mixtea.io.formats.link_tables import LinkTable, parse_confidences
 from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.memory.frames import ARROW, as_table, frame_of_arrow, read_table_object
+from mixtea.io.safe.sandboxed.table_child import normalise_header
 
 FRAME, ARRAY, ROWS = "data frame", "array", "rows"
 RDFLIB, NETWORKX, GRAPH = "rdflib graph", "NetworkX graph", "mixtea graph"

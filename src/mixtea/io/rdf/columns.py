@@ -18,7 +18,7 @@ from mixtea.graph.text_column import TextColumn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-MIN_BLOCK_BYTES = 1 << 20  # of lines that are cut together
+MIN_BLOCK_BYTES = 1 << 22  # of lines that are cut together
 END, SPACE, QUOTE, DOT, OPEN, CLOSE, BLANK = b'\n ".<>_'
 CUTS = 9  # of a line: where it begins, and begin and end of subject, predicate, object, and language or datatype
 SUBJECT, PREDICATE, OBJECT, KIND = 1, 3, 5, 7  # of the parts between two cuts
@@ -77,9 +77,9 @@ class StatementColumns:
         is_literal = np.concatenate(self.are_literal)
         found, ids = _joined(self.entities)
         predicate, words = _joined(self.predicates)
-        ends = np.zeros((len(is_literal), 2), dtype=np.int64)
+        ends = np.zeros((len(is_literal), 2), dtype=np.int32)
         ends[_have_ends(is_literal)] = found
-        triples = np.stack([ends[:, 0], predicate, ends[:, 1]], axis=1)[~is_literal]
+        triples = np.stack([ends[:, 0], predicate, ends[:, 1]], axis=1)[~is_literal].astype(np.int64)
         attributes = self._attributes(ends[is_literal, 0], words.tolist(), predicate[is_literal])
         return GraphData(ids, words, triples, attributes, prefixes=prefixes)
 
@@ -140,12 +140,13 @@ def _are_triples(raw: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def _joined(chunks: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes of all chunks, and the distinct texts in the order of their first occurrence."""
+    """Return the codes of all chunks, which are taken out of the list, and the texts in order of first occurrence."""
     import pyarrow as pa
 
     found = pa.chunked_array(chunks, pa.dictionary(pa.int32(), pa.large_binary())).unify_dictionaries()
-    codes = np.concatenate([np.empty(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in found.chunks)])
-    texts = found.chunk(0).dictionary.cast(pa.large_string()) if chunks else pa.array([], pa.large_string())
+    chunks.clear()
+    codes = np.concatenate([np.empty(0, dtype=np.int32), *(chunk.indices.to_numpy() for chunk in found.chunks)])
+    texts = found.chunk(0).dictionary.cast(pa.large_string()) if found.num_chunks else pa.array([], pa.large_string())
     words = np.empty(len(texts), dtype=object)
     words[:] = texts.to_numpy(zero_copy_only=False)
     return codes, words

@@ -71,7 +71,11 @@ def find_header(names: list[str], wanted: dict[str, Any]) -> list[int]:
 
 
 def normalise_header(name: str) -> str:
-    """Return a column name in lower case, without spaces, hyphens and underscores."""
+    """Return a column name in lower case, without spaces, hyphens and underscores.
+
+    >>> normalise_header(" Source-URI"), normalise_header("source_uri")
+    ('sourceuri', 'sourceuri')
+    """
     return "".join(sign for sign in name.lower() if not (sign.isspace() or sign in "_-"))
 
 
