@@ -23,10 +23,10 @@ from typing import Any
 
 from mixtea import Task, load_task
 from mixtea.config import parse_setting
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.pages import mean_std
+from mixtea.experiments.reproduce.plan import structural_voters
 from mixtea.experiments.reproduce.published import MAIN, METRICS, TASKS
-from mixtea.experiments.reproduce.tables import mean_std
-from mixtea.experiments.reproduce.work import TRUST_SCORES, measured
+from mixtea.experiments.reproduce.runner import TRUST_SCORES, measured
 
 
 def few_seeds(task: Task, share: float | None) -> Task:

@@ -26,7 +26,7 @@ SECONDS, MIB, GRACE, LONGEST = 5.0, 1000.0, 60.0, 30_000
 TARGET, LINKS = "A\tr\tB\nB\tr\tC\n", "a\tA\nb\tB\n"
 SETTINGS = (
     "import sys; from pathlib import Path; from mixtea.errors import *\n"
-    "from mixtea.config_file import read_settings\n"
+    "from mixtea.cli.settings import read_settings\n"
     "try: read_settings(Path(sys.argv[1]))\nexcept ConfigError as error: sys.exit(print(f'error: {error}') or 2)"
 )
 ALARMING = ("Traceback", "panicked", "RUST_BACKTRACE", "core dumped")

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from common import timed
 
-from mixtea import Config, MixTEA, load_task
+from mixtea import Callback, Config, MixTEA, load_task
 from mixtea.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -49,11 +49,14 @@ def reach(data: Path, settings: dict[str, Any]) -> None:
     print(f"{name}: Hit@1 {hit:.4f} after {aligner.n_epochs_} epochs, {aligner.seconds_:.0f} s, {per_epoch:.2f} s each")
 
 
+class Print(Callback):
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        print(record, flush=True)
+
+
 def wordnet(data: Path) -> None:
     task = load_task(data / "WN30_WN31", fold=1)
-    aligner = MixTEA(preset="paper", device="cpu", max_epochs=10, **WIDE).fit(
-        task, on_epoch=lambda r: print(r, flush=True)
-    )
+    aligner = MixTEA(preset="paper", device="cpu", max_epochs=10, **WIDE).fit(task, callbacks=Print())
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(f"WN30_WN31, ten epochs, {WIDE}: {aligner.seconds_:.0f} s, peak {peak:.1f} GiB")
 

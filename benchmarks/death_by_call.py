@@ -15,7 +15,7 @@ from death_trials import Problems, differing, fit, leftovers, seed_of, tiny_run,
 from traced import Call, Ended, calls_of, injected, run
 
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.history import earlier_runs
+from mixtea.runs.folder import earlier_runs
 
 WRITING = (
     "openat", "open", "creat", "write", "pwrite64", "writev", "fsync", "fdatasync", "rename", "renameat", "renameat2",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import text_summary, text_summary_lines
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.voters.attributes.opinions import AttributeOpinions

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from fuzz_compare import compare, compare_task
 from safetensors.numpy import save
 
+from mixtea.cli.settings import read_settings
 from mixtea.config import Config
-from mixtea.config_file import read_settings
 from mixtea.errors import Problems
 from mixtea.example import FOLDER
 from mixtea.graph.graph import Graph
@@ -187,7 +187,7 @@ def vectors(name: str) -> Callable[[Path], None]:
 
     def read(path: Path) -> None:
         sides = (_side(E, "abcd"), _side("http://t.org/", "ABCD"))
-        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None, None)[0])
+        compare(*with_vectors(sides, [path / f"good{Path(name).suffix}", path / name], None)[0])
 
     return read
 

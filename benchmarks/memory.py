@@ -25,7 +25,7 @@ from common import DenseTrainer, header, row
 from synthetic import synthetic_pair
 
 from mixtea import Config
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.plan import structural_voters
 from mixtea.training.trainer import Trainer
 
 

@@ -31,7 +31,7 @@ from synthetic import synthetic_pair
 from mixtea import MixTEA
 from mixtea.compute.memory import enough_memory
 from mixtea.errors import TrainingError
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.plan import structural_voters
 
 MIB = 2**20
 

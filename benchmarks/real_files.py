@@ -50,6 +50,7 @@ from rapidfuzz.utils import default_process
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from mixtea import MixTEA, load_task
+from mixtea.callbacks import History
 from mixtea.decide.mapping import Mapping
 from mixtea.graph.graph import Graph
 from mixtea.io.vectors.model_folder import model_folder
@@ -105,10 +106,10 @@ def split(truth: set[Pair], seed: int) -> set[Pair]:
 
 def aligned(folder: Path, modes: Sequence[str], model: Path | None, links: set[Pair]) -> Row:
     """Run mixtea on two files: the pairs that each mode maps, or the error that it raises."""
-    began, sure = time.process_time(), []
+    began, history = time.process_time(), History()
     given: Row = {"links": sorted(links)} if links else {"links_from": "names"}
     task = load_task(**graph_files(folder), text_model=model, **given)
-    aligner = MixTEA().fit(task, on_round=lambda _, n: sure.append(int(n)))
+    aligner = MixTEA().fit(task, callbacks=history)
     found: dict[str, Found | str] = {}
     for mode in modes:
         try:
@@ -116,7 +117,8 @@ def aligned(folder: Path, modes: Sequence[str], model: Path | None, links: set[P
             found[mode] = {(s, t): p for s, t, p in pairs[["source", "target", "probability"]].to_numpy().tolist()}
         except Exception as error:  # the other modes are shown
             found[mode] = brief(error)
-    return {"found": found, "sure": sure[0] if sure else 0, "seconds": time.process_time() - began}
+    sure = history.rounds[0][1] if history.rounds else 0
+    return {"found": found, "sure": sure, "seconds": time.process_time() - began}
 
 
 class Side:

@@ -22,22 +22,32 @@ import numpy as np
 from common import header, row
 
 from mixtea import MixTEA, load_task
+from mixtea.callbacks import Callback
 from mixtea.errors import StoppedError
 from mixtea.example import load_example
-from mixtea.experiments.reproduce.experiments import structural_voters
-from mixtea.runs.checkpoints import Checkpoints
+from mixtea.experiments.reproduce.plan import structural_voters
+from mixtea.runs.checkpoints import Checkpoints, StopSignals
 from mixtea.runs.folder import read_run
+
+
+class StopAfter(Callback):
+    """Ask for the end of a training after an epoch."""
+
+    def __init__(self, epoch: int | None) -> None:
+        self.epoch, self.signals = epoch, StopSignals()
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        self.signals.asked = 2 if record["epoch"] == self.epoch else self.signals.asked
 
 
 def train(args: argparse.Namespace, settings: dict[str, Any], folder: Path, stop: int | None) -> None:
     """In a process of its own: a training into `folder`, stopped after an epoch, or to its end."""
     task = load_task(args.task, fold=args.fold) if args.task else load_example()
-    done: list[Any] = []
-    asked = lambda: 2 if stop is not None and len(done) >= stop else 0  # noqa: E731
-    checkpoints = Checkpoints(folder / "state", every=1e9, asked_to_stop=asked)
+    stopping = StopAfter(stop)
+    checkpoints = Checkpoints(folder / "state", every=1e9, stopping=stopping.signals)
     aligner = MixTEA(args.preset, **settings)
     try:
-        aligner.fit(task, done.append, checkpoints=checkpoints)
+        aligner.fit(task, callbacks=stopping, checkpoints=checkpoints)
         aligner.save(folder / "run", overwrite=True)
     except StoppedError:
         print(f"  stopped after epoch {stop}; saving took {checkpoints.cost:.2f} s", file=sys.stderr)

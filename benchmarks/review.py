@@ -38,7 +38,7 @@ from synthetic import synthetic_pair
 from mixtea import Config, MixTEA, Task, load_example, load_task
 from mixtea.council.trace import COLUMNS
 from mixtea.decide.answers import Answers, Ranked
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.plan import structural_voters
 from mixtea.graph.entity_table import Attributes
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import DecisionStore, decisions_path

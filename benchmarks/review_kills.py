@@ -36,7 +36,7 @@ from common import header, row
 from death_trials import Problems
 from synthetic import synthetic_pair
 
-import mixtea.evaluation.curves
+import mixtea.evaluation.scores
 import mixtea.report.page
 from mixtea import MixTEA
 from mixtea.review.model import Model
@@ -224,7 +224,7 @@ class Review:
 def quickly() -> None:
     """Leave out the pictures of runs, which nobody looks at here."""
     mixtea.report.page.make_report = lambda aligner: "a page"
-    mixtea.evaluation.curves.draw_curves = _picture
+    mixtea.evaluation.scores.draw_curves = _picture
 
 
 def small_run(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from memory import Peak
 from synthetic import synthetic_pair
 
 from mixtea import MixTEA, Task
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.plan import structural_voters
 
 Series = dict[str, tuple[list[int], list[float], list[float]]]  # by label: sizes, seconds, GiB
 

@@ -29,7 +29,7 @@ from death_by_chance import every_step, random_kills
 from death_trials import Problems, tiny_run, write_task
 from synthetic import synthetic_pair
 
-import mixtea.evaluation.curves
+import mixtea.evaluation.scores
 import mixtea.report.page
 
 
@@ -51,7 +51,7 @@ def main() -> None:
         tiny_run(task, 1).save(place / "warm")  # loads what a run needs, once for all forks
         # nobody looks at pictures, and drawing them takes most of the time
         mixtea.report.page.make_report = lambda aligner: "a page"
-        mixtea.evaluation.curves.draw_curves = _picture
+        mixtea.evaluation.scores.draw_curves = _picture
         if args.save:
             header("killed in", "times", "at", "what was there then")
             killed_checkpoints(place, args.sample, problems)

@@ -15,6 +15,7 @@ from pathlib import Path
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
+from mixtea.callbacks import History
 from mixtea.graph.labels import Labels
 
 SETS = ("ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM")
@@ -27,15 +28,15 @@ def as_values(task: Task) -> Task:
 
 
 def measured(task: Task, truth: set[tuple[str, str]]) -> list[str]:
-    sure: list[int] = []
-    aligner = MixTEA("best", seed=1).fit(task, on_round=lambda _, n_sure: sure.append(n_sure))
+    history = History()
+    aligner = MixTEA("best", seed=1).fit(task, callbacks=history)
     mapped, scores = [], []
     for every in (False, True):
         pairs = aligner.map(every=every).pairs()
         found = set(zip(pairs["source"], pairs["target"], strict=True))
         mapped.append(len(found))
         scores.append(2 * len(found & truth) / (len(found) + len(truth)))
-    return [f"{sure[-1]:,}", f"{mapped[0]:,}", f"{scores[0]:.3f}", f"{mapped[1]:,}", f"{scores[1]:.3f}"]
+    return [f"{history.rounds[-1][1]:,}", f"{mapped[0]:,}", f"{scores[0]:.3f}", f"{mapped[1]:,}", f"{scores[1]:.3f}"]
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from common import header, row
 
 from mixtea import MixTEA, load_task
-from mixtea.pipeline import Watch, train
+from mixtea.callbacks import Log
+from mixtea.pipeline import train
 from mixtea.runs.reader import StoredRun
 from mixtea.update_run import update
 
@@ -89,9 +90,9 @@ def step(name: str, folder: Path) -> dict[str, Any]:
     if name in ("old", "new", "update"):
         task = load_task(source=folder / f"{before}a.csv", target=folder / f"{before}b.csv", links_from="names")
         if name == "update":
-            update(task, folder / "old", watch=Watch())
+            update(task, folder / "old", callbacks=Log())
         else:
-            train(task, folder / name, watch=Watch())
+            train(task, folder / name, callbacks=Log())
     else:
         aligner = MixTEA.load(folder / "old")
         row = {"id": "one", "name": "Vofu Mane Lilake", "town": "Daba", "founded": "1961"}

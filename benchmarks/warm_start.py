@@ -18,7 +18,7 @@ import numpy as np
 from common import header, row
 
 from mixtea import MixTEA, Task, load_task
-from mixtea.experiments.reproduce.experiments import structural_voters
+from mixtea.experiments.reproduce.plan import structural_voters
 from mixtea.graph.graph import Graph
 
 

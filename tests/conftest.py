@@ -256,7 +256,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
     monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
     monkeypatch.setattr(
-        "mixtea.evaluation.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
+        "mixtea.evaluation.scores.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +18,7 @@ from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
+from mixtea.review.session import Session, ShownPair
 from mixtea.voters.attributes.voter import Attributes
 
 N, N_TRAIN, N_VALID = 72, 12, 24
@@ -108,3 +109,28 @@ def model_of(
         side_by_side=SideBySide(task, voter.opinions_by_links),
     )  # fmt: skip
     return model
+
+
+class DirectSession(Session):
+    """A session that decides at once, in this thread and without a page."""
+
+    def keep(self, decisions: list[Decision]) -> list[Decision]:
+        """OSError if they could not be kept, ReplacedError if the run is another one by now."""
+        self.state.check_run()
+        kept = self.state.store.add(decisions)
+        self.state.apply_rows(kept)
+        self.state.refresh()
+        return kept
+
+    def decide(self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0) -> Decision:
+        return self.keep([self.decision(reviewer, key, pair, action, place)])[0]
+
+    def decide_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:
+        return self.keep(self.decisions_alike(reviewer, pairs, action, key))
+
+    def undo(self, reviewer: str, key: str) -> list[Decision]:
+        self.state.check_run()
+        return self.apply_undo(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
+
+    def save_position(self, reviewer: str) -> None:
+        self.state.store.keep_position(reviewer, self.positions.stored_position(reviewer))

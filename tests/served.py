@@ -42,7 +42,7 @@ def save_undrawn(aligner: MixTEA, folder: Path) -> Path:
     """A run folder without pictures, which take longer to draw than a small training."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
-        patch.setattr("mixtea.evaluation.curves.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
+        patch.setattr("mixtea.evaluation.scores.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG"))
         aligner.save(folder)
     return folder
 

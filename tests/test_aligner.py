@@ -13,6 +13,7 @@ import torch
 
 from mixtea import ConfigError, DataError, MixTEA, RunError
 from mixtea.aligner.saving import shared_inputs
+from mixtea.callbacks import Callback
 from mixtea.config import PRESETS, STRUCTURE_VOTERS, Config
 from mixtea.errors import NotFittedError
 from mixtea.export.formats import write_candidates
@@ -204,11 +205,12 @@ def test_entities_without_triples_have_no_voter(tmp_path):
 def test_an_observer_sees_every_epoch_and_changes_nothing(tiny):
     seen = {}
 
-    def observer(epoch, vectors):
-        seen[epoch] = vectors()
-        vectors().zero_()
+    class Observer(Callback):
+        def on_vectors(self, epoch, vectors):
+            seen[epoch] = vectors()
+            vectors().zero_()
 
-    alone, watched = MixTEA(**SHORT).fit(tiny), MixTEA(**SHORT).fit(tiny, observer=observer)
+    alone, watched = MixTEA(**SHORT).fit(tiny), MixTEA(**SHORT).fit(tiny, callbacks=[Observer()])
     assert torch.equal(alone.vectors_, watched.vectors_) and list(seen) == [1, 2, 3]
     assert torch.equal(seen[3], watched.vectors_) and not torch.equal(seen[1], seen[3])
 

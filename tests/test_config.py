@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from mixtea.cli.settings import read_settings
 from mixtea.config import FIELDS, PRESETS, TYPES, Config, describe, parse_setting
-from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
-from mixtea.experiments.tune.ranges import parse_ranges
+from mixtea.experiments.tune import parse_ranges
 from mixtea.fields import assignments
 
 

@@ -15,7 +15,7 @@ from conftest import write
 from processes import run as run_process
 
 from mixtea import load_task, train
-from mixtea.runs.history import earlier_runs
+from mixtea.runs.folder import earlier_runs
 
 PAGE = (Path(__file__).parent.parent / "docs" / "again.md").read_text(encoding="utf-8")
 HOME = "/srv/match"  # where the page has its files

@@ -14,11 +14,12 @@ from conftest import SMALL_BEST, said_graph
 
 import mixtea as package
 from mixtea import ConfigError, DataError, MixTEA, RunError, load_task
+from mixtea.callbacks import Callback, History
 from mixtea.config import PROPAGATION_SIZES
 from mixtea.decide.mapping import LINKS_NOT_RANDOM, MAPPED, Mapping
 from mixtea.errors import StoppedError
-from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, Watch, train, warnings_at_end
-from mixtea.review.merge import merge_decisions
+from mixtea.pipeline import MAX_WARNINGS, NO_LINKS_WARNING, train, warnings_at_end
+from mixtea.review.learning import merge_decisions
 from mixtea.runs.in_progress import UnfinishedRun
 
 SHORT = dict(preset="paper", max_epochs=4, validate_every=2, entity_dim=8, relation_dim=4, device="cpu")
@@ -27,6 +28,10 @@ FLAGS = [word for name, value in SHORT.items() if name != "preset" for word in (
 
 def files(run):
     return {path.name: path.read_bytes() for path in run.iterdir() if path.name not in ("run.json", "report.html")}
+
+
+def epochs(history):
+    return [record["epoch"] for record in history.epochs]
 
 
 def learned(aligner):
@@ -52,7 +57,7 @@ def test_it_is_fit_with_a_folder(given, rings, tmp_path, monkeypatch):
     elif given == "tables":
         rows = [{"id": f"t{i}", "name": name} for i, name in enumerate(("Blue Fox", "Old Mill", "Red Lion", "Sea Inn"))]
         task = load_task(source=rows, target=rows[:3], links_from="names")
-    fitted, trained = MixTEA(**settings).fit(task), train(task, tmp_path / "run", watch=Notes(), **settings)
+    fitted, trained = MixTEA(**settings).fit(task), train(task, tmp_path / "run", callbacks=History(), **settings)
     loaded = MixTEA.load(tmp_path / "run")
     assert learned(fitted) == learned(trained) == learned(loaded)
     changed = {name for name, value in fitted.config_.to_dict().items() if value != fitted.config.to_dict()[name]}
@@ -60,40 +65,30 @@ def test_it_is_fit_with_a_folder(given, rings, tmp_path, monkeypatch):
     assert changed - {"loss_rows"} == expected.get(given, set())
 
 
-class Notes(Watch):
-    """Keeps what it is told, and asks the training to stop after the epoch `stop`, as Ctrl-C does."""
+class StopAfter(Callback):
+    """Asks the training to stop after an epoch, as Ctrl-C does."""
 
-    def __init__(self, stop: int = 0) -> None:
-        self.said, self.epochs, self.loaded_at, self.stop = [], [], None, stop
+    def __init__(self, epoch):
+        self.epoch = epoch
 
-    def says(self, text):
-        self.said.append(text)
-
-    def warns(self, text):
-        self.said.append(f"warning: {text}")
-
-    def loaded(self, epoch):
-        self.loaded_at = epoch
-
-    def epoch(self, record):
-        self.epochs.append(record["epoch"])
-        if record["epoch"] == self.stop:
+    def on_epoch(self, record):
+        if record["epoch"] == self.epoch:
             signal.raise_signal(signal.SIGINT)
 
 
 def test_the_same_bytes_as_the_command(folder, tiny, tmp_path, mixtea):
     assert mixtea("fit", folder, "--preset", "paper", *FLAGS, "--out", tmp_path / "command")[0] == 0
-    notes = Notes()
-    aligner = train(tiny, tmp_path / "run", watch=notes, **SHORT)
+    history = History()
+    aligner = train(tiny, tmp_path / "run", callbacks=history, **SHORT)
     assert files(tmp_path / "run") == files(tmp_path / "command") and not (tmp_path / "run.unfinished").exists()
     assert (tmp_path / "run" / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert aligner.metrics_ == aligner.score() == MixTEA.load(tmp_path / "run").metrics_ and notes.epochs == [
+    assert aligner.metrics_ == aligner.score() == MixTEA.load(tmp_path / "run").metrics_ and epochs(history) == [
         1,
         2,
         3,
         4,
     ]
-    assert notes.said[0] == repr(tiny) and notes.said[-1] == (
+    assert history.notices[0] == repr(tiny) and history.notices[-1] == (
         f"run folder: {tmp_path / 'run'} (open {tmp_path / 'run' / 'report.html'})"
     )
 
@@ -104,24 +99,24 @@ def test_what_was_interrupted_goes_on_to_the_same_bytes(tiny, tmp_path, says_the
     with pytest.raises(
         StoppedError, match=r"Stopped after epoch 2\. Saved: the state after epoch 2\. Go on with"
     ) as end:
-        train(tiny, out, watch=Notes(stop=2), **SHORT)
+        train(tiny, out, callbacks=StopAfter(2), **SHORT)
     assert end.value.number == signal.SIGINT and signal.getsignal(signal.SIGINT) is before
     assert not out.exists() and UnfinishedRun(out).epoch() == 2
     with pytest.raises(RunError, match="a training was interrupted there after epoch 2"):
         train(tiny, out, **SHORT)
-    notes = Notes()
-    again = train(tiny, out, resume=True, watch=notes, **SHORT) if says_the_task else train(
-        None, out, resume=True, watch=notes, entity_dim=8
+    history = History()
+    again = train(tiny, out, resume=True, callbacks=history, **SHORT) if says_the_task else train(
+        None, out, resume=True, callbacks=history, entity_dim=8
     )  # fmt: skip
-    assert notes.loaded_at == 2 and notes.epochs == [3, 4] and again.metrics_ == whole.metrics_
+    assert history.resumed == [2] and epochs(history) == [3, 4] and again.metrics_ == whole.metrics_
     assert files(out) == files(tmp_path / "whole") and not (tmp_path / "run.unfinished").exists()
 
 
 def test_resuming_what_has_ended_loads_it_and_what_never_began_begins(tiny, tmp_path):
     first = train(tiny, tmp_path / "run", resume=True, **SHORT)
-    before, notes = (tmp_path / "run" / "run.json").read_bytes(), Notes()
-    assert train(None, tmp_path / "run", resume=True, watch=notes).metrics_ == first.metrics_
-    assert notes.said == [f"{tmp_path / 'run'}: finished already"]
+    before, history = (tmp_path / "run" / "run.json").read_bytes(), History()
+    assert train(None, tmp_path / "run", resume=True, callbacks=history).metrics_ == first.metrics_
+    assert history.notices == [f"{tmp_path / 'run'}: finished already"]
     assert (tmp_path / "run" / "run.json").read_bytes() == before
     with pytest.raises(RunError, match="no interrupted training is there"):
         train(None, tmp_path / "other", resume=True)
@@ -141,11 +136,11 @@ def test_a_run_is_replaced_on_request_only(tiny, tmp_path):
 
 def test_a_warm_start_takes_a_third_of_the_epochs_and_says_what_changed(tiny, tmp_path):
     train(tiny, tmp_path / "old", **SHORT)
-    notes, others = Notes(), {name: value for name, value in SHORT.items() if name != "max_epochs"}
-    new = train(tiny, tmp_path / "new", warm_start=tmp_path / "old", watch=notes, **others)
+    history, others = History(), {name: value for name, value in SHORT.items() if name != "max_epochs"}
+    new = train(tiny, tmp_path / "new", warm_start=tmp_path / "old", callbacks=history, **others)
     assert (new.config.max_epochs, new.config.ramp_up_epochs) == (100, 0)
     assert "changes.tsv" in files(tmp_path / "new") and any(
-        "compared with the earlier run" in said for said in notes.said
+        "compared with the earlier run" in said for said in history.notices
     )
 
 
@@ -171,9 +166,9 @@ def test_without_test_links_nothing_is_scored(tiny, tmp_path):
 
 
 def test_it_is_logged_unless_somebody_watches(tiny, tmp_path, caplog):
-    with caplog.at_level(logging.INFO, "mixtea.pipeline"):
+    with caplog.at_level(logging.INFO, "mixtea.callbacks"):
         train(tiny, tmp_path / "run", **SHORT)
-    said = [record.getMessage() for record in caplog.records if record.name == "mixtea.pipeline"]
+    said = [record.getMessage() for record in caplog.records if record.name == "mixtea.callbacks"]
     assert said[0] == repr(tiny) and any(line.startswith("epoch 2: valid Hit@1") for line in said)
     assert any(line.startswith("test links: Hit@1 ") for line in said) and said[-1].startswith("run folder: ")
 

@@ -13,11 +13,11 @@ import pytest
 from conftest import SMALL_BEST, write
 
 from mixtea import ConfigError, MixTEA, RunError, load_task, train
+from mixtea.callbacks import History
 from mixtea.graph.task import Reviewed
-from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import DecisionStore, decisions_path
-from mixtea.runs.history import earlier_runs
+from mixtea.runs.folder import earlier_runs
 from mixtea.runs.reader import StoredRun
 from mixtea.update_run import update
 
@@ -35,21 +35,10 @@ def task_of(source, target, **more):
     return load_task(source=rows[0], target=rows[1], **({"links_from": "names"} | more))
 
 
-class Notes(Watch):
-    def __init__(self):
-        self.said = []
-
-    def says(self, text):
-        self.said.append(text)
-
-    def warns(self, text):
-        self.said.append(text)
-
-
 @pytest.fixture(scope="module")
 def first(tmp_path_factory):
     run = tmp_path_factory.mktemp("update") / "run"
-    train(task_of(*OLD), run, watch=Notes(), **QUICK)
+    train(task_of(*OLD), run, callbacks=History(), **QUICK)
     return run
 
 
@@ -69,14 +58,14 @@ def less(rows, *ids, **changed):
 def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, first):
     source = less(OLD[0], "s2", s4={"people": "1148.0"}) | {"s30": SOURCES["s30"]}
     target = less(TARGETS, "t12") | {"t99": {"label": "Wide Ferry", "residents": "99"}}
-    notes, before = Notes(), decided(first)
-    new = update(task_of(source, target), run, watch=notes)
+    history, before = History(), decided(first)
+    new = update(task_of(source, target), run, callbacks=history)
     after = decided(run)
     assert after.loc["s30", "target"] == "t30" and after.loc["s4", "target"] == "t4"
     assert after.loc["s12", "decision"] == "no counterpart" and "s2" not in after.index
     others = after.drop(["s30", "s4", "s12"])
     assert others.equals(before.loc[others.index])
-    said = " ".join(notes.said)
+    said = " ".join(history.notices)
     assert "sources: 2 new or changed, 1 gone; targets: 1 new or changed, 1 gone; matched anew: 3;" in said
     changed = pd.read_csv(run / "changes.tsv", sep="\t", dtype=str, keep_default_na=False)
     assert changed[["change", "source", "target_before", "target", "why"]].to_numpy().tolist() == [
@@ -94,14 +83,14 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
 
 
 def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path, undrawn):
-    run, notes = tmp_path / "run", Notes()
+    run, history = tmp_path / "run", History()
     twins = OLD[0] | {"twin": SOURCES["s5"] | {"people": "1185.00"}}
-    train(task_of(twins, less(TARGETS, "t9")), run, watch=notes, **QUICK)
+    train(task_of(twins, less(TARGETS, "t9")), run, callbacks=history, **QUICK)
     before = decided(run)
     assert before.loc["s9", "decision"] == "no counterpart" and before.loc[["s5", "twin"], "target"].isna().any()
     lost = "twin" if before.loc["twin", "target"] != "t5" else "s5"
     winner = "s5" if lost == "twin" else "twin"
-    update(task_of(less(twins, winner), TARGETS), run, watch=notes)
+    update(task_of(less(twins, winner), TARGETS), run, callbacks=history)
     after = decided(run)
     assert after.loc["s9", "target"] == "t9" and after.loc["s9", "probability"] > 0.9
     assert after.loc[lost, "target"] in ("t5", None)
@@ -111,12 +100,12 @@ def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path, u
 
 def test_again_and_again_and_then_nothing(run):
     for number in range(3):
-        update(task_of(less(OLD[0], f"s{number}"), TARGETS), run, keep_earlier=2, watch=Notes())
+        update(task_of(less(OLD[0], f"s{number}"), TARGETS), run, keep_earlier=2, callbacks=History())
     assert [path.name for path in earlier_runs(run)] == ["0002", "0003"]
     assert [len(StoredRun(path).map().frame) for path in (*earlier_runs(run), run)] == [37, 37, 37]
-    before, notes = (run / "run.json").read_bytes(), Notes()
-    update(lambda: task_of(less(OLD[0], "s2"), TARGETS), run, watch=notes)
-    assert (run / "run.json").read_bytes() == before and "nothing has changed" in notes.said[-1]
+    before, history = (run / "run.json").read_bytes(), History()
+    update(lambda: task_of(less(OLD[0], "s2"), TARGETS), run, callbacks=history)
+    assert (run / "run.json").read_bytes() == before and "nothing has changed" in history.notices[-1]
 
 
 WHY = {
@@ -130,10 +119,10 @@ WHY = {
 @pytest.mark.parametrize("reason", WHY)
 def test_else_it_is_trained_again_and_says_why(reason, run):
     changed, settings, said = WHY[reason]
-    notes = Notes()
+    history = History()
     source, target = changed.pop("source", OLD[0]), changed.pop("target", TARGETS)
-    new = update(task_of(source, target, **changed), run, watch=notes, **settings)
-    assert said in notes.said[0] and ("beginning with" in notes.said[0]) == (reason != "settings")
+    new = update(task_of(source, target, **changed), run, callbacks=history, **settings)
+    assert said in history.notices[0] and ("beginning with" in history.notices[0]) == (reason != "settings")
     assert new.config.seed == settings.get("seed", 1) and new._matched_since == 0
     assert len(earlier_runs(run)) == 1 and len(StoredRun(run).map(with_given=True).frame) == len(source)
 
@@ -143,9 +132,9 @@ def test_a_run_that_has_changed_much_since_it_was_trained_is_trained_again(run):
     aligner = MixTEA.load(run)
     aligner._matched_since = 12
     aligner.save(run, overwrite=True)
-    notes = Notes()
-    update(task_of(less(OLD[0], s3={"people": "1"}), TARGETS), run, watch=notes)
-    assert notes.said[0].startswith("34% of the sources came after the last training: trained again")
+    history = History()
+    update(task_of(less(OLD[0], s3={"people": "1"}), TARGETS), run, callbacks=history)
+    assert history.notices[0].startswith("34% of the sources came after the last training: trained again")
     assert "matched_since_training" not in json.loads((run / "run.json").read_text()) and about["n_epochs"] == 0
 
 
@@ -153,14 +142,14 @@ def test_decisions_of_reviewers_hold(run, first):
     """A rejected pair is no longer mapped, by a training; then an update keeps to it."""
     with closing(DecisionStore(decisions_path(run))) as store:
         store.add([Decision("1", "ana", "reject", "s5", "t5")])
-    notes = Notes()
-    update(task_of(*OLD), run, watch=notes)
-    assert "decisions about pairs, are others" in notes.said[0] and decided(run).loc["s5", "target"] != "t5"
+    history = History()
+    update(task_of(*OLD), run, callbacks=history)
+    assert "decisions about pairs, are others" in history.notices[0] and decided(run).loc["s5", "target"] != "t5"
     changed = less(OLD[0], s5={"people": "1185.0"})
-    update(task_of(changed, TARGETS), run, watch=notes)
+    update(task_of(changed, TARGETS), run, callbacks=history)
     assert decided(run).loc["s5", "target"] != "t5" and decisions_path(run).exists()
     decisions_path(run).unlink()  # the run itself knows it
-    update(task_of(less(changed, "s6"), TARGETS), run, watch=notes)
+    update(task_of(less(changed, "s6"), TARGETS), run, callbacks=history)
     assert decided(run).loc["s5", "target"] != "t5" and len(earlier_runs(run)) == 3
     assert MixTEA.load(run).task_.rejected.tolist() == [[5, 5]]
 
@@ -168,17 +157,17 @@ def test_decisions_of_reviewers_hold(run, first):
 def test_opinions_of_people_are_carried_along(run):
     old = MixTEA.load(run)
     said = Reviewed(np.array([[3, 3]]), np.array([2.0]))
-    train(replace(old.task_, reviewed=said), run, overwrite=True, watch=Notes(), **QUICK)
-    update(task_of(less(OLD[0], "s0"), TARGETS), run, watch=Notes())
+    train(replace(old.task_, reviewed=said), run, overwrite=True, callbacks=History(), **QUICK)
+    update(task_of(less(OLD[0], "s0"), TARGETS), run, callbacks=History())
     found = MixTEA.load(run).task_.reviewed
     assert found.pairs.tolist() == [[2, 3]] and found.log_odds.tolist() == [2.0]
 
 
 def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeypatch):
     run, links = tmp_path / "run", [(f"s{i}", f"t{i}") for i in range(6)]
-    train(task_of(*OLD, links_from="given", links=links), run, watch=Notes(), **QUICK)
-    update(task_of(less(OLD[0], "s9"), TARGETS, links_from="given", links=links), run, watch=(notes := Notes()))
-    assert any("matched anew" in line for line in notes.said)
+    train(task_of(*OLD, links_from="given", links=links), run, callbacks=History(), **QUICK)
+    update(task_of(less(OLD[0], "s9"), TARGETS, links_from="given", links=links), run, callbacks=(history := History()))
+    assert any("matched anew" in line for line in history.notices)
     frame = StoredRun(run).map(with_given=True).frame
     assert frame["given"].sum() == 6 and (frame["target"].str[1:] == frame["source"].str[1:]).all()
 
@@ -187,15 +176,15 @@ def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeyp
         return task_of(less(OLD[0], "s9", "s10"), TARGETS, links_from="given", links=links)
 
     with pytest.raises(RunError, match="replaced by another process meanwhile"):
-        update(other_task, run, watch=Notes())
+        update(other_task, run, callbacks=History())
 
 
 def test_several_processes_train_it_again(run, monkeypatch):
     asked = {}
     monkeypatch.setattr("mixtea.update_run.n_processes", lambda: 2)
     monkeypatch.setattr("mixtea.update_run.train", lambda task, out, **how: asked.update(how, out=out))
-    update(task_of(less(OLD[0], "s0"), TARGETS), run, watch=(notes := Notes()))
-    assert notes.said == ["several processes are at work: trained again, beginning with what the run has found"]
+    update(task_of(less(OLD[0], "s0"), TARGETS), run, callbacks=(history := History()))
+    assert history.notices == ["several processes are at work: trained again, beginning with what the run has found"]
     assert asked["out"] == asked["warm_start"] == run and asked["overwrite"] and asked["keep_earlier"] == 3
 
 

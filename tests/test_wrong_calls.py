@@ -66,8 +66,9 @@ def test_loading(mistake):
 
 FITTING = {
     "a path as task": (lambda m, t: m.fit("data"), r"fit needs a task, not str: load_task\(\.\.\.\) makes one"),
-    "rows as task": (lambda m, t: m.fit(ROWS, OTHERS), "fit needs a task, not list"),
-    "no function": (lambda m, t: m.fit(t, 5), "on_epoch is a function, not an object of type int"),
+    "rows as task": (lambda m, t: m.fit(ROWS), "fit needs a task, not list"),
+    "no callback": (lambda m, t: m.fit(t, callbacks=5), "callbacks are objects of mixtea.Callback, not of type int"),
+    "a function for a callback": (lambda m, t: m.fit(t, callbacks=[print]), "not of type builtin_function_or_method"),
     "a folder to start with": (lambda m, t: m.fit(t, warm_start="run"), r"MixTEA\.load\(folder\) gives that of a run"),
     "nothing learned": (lambda m, t: m.fit(t, warm_start=MixTEA()), r"call fit\(task\) first"),
     "no folder": (lambda m, t: m.fit(t, checkpoints=5), "checkpoints is a path, not an object of type int"),
@@ -78,7 +79,7 @@ FITTING = {
     ),
     "out to nowhere": (lambda m, t: train(t, 5), "out is a path"),
     "no seconds": (lambda m, t: train(t, "x", checkpoint_every="1 min"), "checkpoint_every is a number of seconds"),
-    "nobody watches": (lambda m, t: train(t, "x", watch=5), "watch is a Watch"),
+    "a word for a callback": (lambda m, t: train(t, "x", callbacks=["log"]), "objects of mixtea.Callback, not .* str"),
     "an aligner, not its run": (lambda m, t: train(t, "x", warm_start=m), "warm_start is a path"),
     "no board": (lambda m, t: train(t, "x", tensorboard=5), "tensorboard is a path"),
 }

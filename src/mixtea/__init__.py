@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
+    from mixtea.callbacks import Callback
     from mixtea.config import Config
     from mixtea.decide.candidates import Candidates
     from mixtea.decide.mapping import Mapping
@@ -39,6 +40,7 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
 __all__ = [
+    "Callback",
     "Candidates",
     "Config",
     "ConfigError",
@@ -63,6 +65,7 @@ __all__ = [
 
 _ROOMS = {
     "mixtea.aligner": ["MixTEA"],
+    "mixtea.callbacks": ["Callback"],
     "mixtea.config": ["Config"],
     "mixtea.io.filter": ["GraphFilter"],
     "mixtea.io.safe.limits": ["Limits"],

@@ -7,14 +7,25 @@ aligner = train(load_task("data/EN_DE_15K_V1", fold=1), "runs/en_de")
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mixtea.callbacks import (
+    Callback,
+    Callbacks,
+    Log,
+    active_callbacks,
+    check_callbacks,
+    report_abort,
+    report_notice,
+    report_step,
+    report_warning,
+    run_callbacks,
+)
 from mixtea.compute.torchrun import is_first, n_processes, process_rank, with_other_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import (
@@ -33,70 +44,21 @@ from mixtea.graph.task import Task
 from mixtea.io.checks import synonym_counts, synonyms_line, task_warnings
 from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.messages import METRICS, visible
-from mixtea.progress import ProgressOption, SilentProgress, doing, listening
-from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
-from mixtea.runs.resume import begin_training, resume_training
-from mixtea.runs.signals import StopSignals
+from mixtea.progress import ProgressOption, progress_callbacks
+from mixtea.runs.checkpoints import Checkpoints, StopSignals
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, begin_training, resume_training, run_checksum
 from mixtea.runs.tensorboard import TensorBoard
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.decide.mapping import Mapping
 
-logger = logging.getLogger(__name__)
 MAX_WARNINGS = 3  # about what was found; the report has all of them
+STOPPING = "stopping after this epoch (once more: at once)"
+ALMOST_DONE = "almost done: the run is being written (once more: at once)"
 NO_LINKS_WARNING = (
     "no link shows how often such pairs are right: give a few, or review some, before you rely on probabilities"
 )
-
-
-class Watch:
-    """Receiver of a training's progress, which logs it; override methods to show it otherwise, or to keep quiet."""
-
-    def says(self, text: str) -> None:
-        """Log a line for people: what is trained and where, the results, how to resume what was interrupted."""
-        logger.info("%s", visible(text))
-
-    def warns(self, text: str) -> None:
-        """Log a warning that does not keep the training from going on."""
-        logger.warning("%s", visible(text))
-
-    def working(self) -> AbstractContextManager[object]:
-        """Return a context of the whole call, from reading to writing."""
-        return nullcontext()
-
-    def doing(self, what: str) -> None:
-        """Receive the current step, such as `reading a.csv`, at its beginning."""
-
-    def training(self, config: Config) -> AbstractContextManager[object]:
-        """Return a context of the training alone, for what has to be set up before and taken down after."""
-        return nullcontext()
-
-    def loaded(self, epoch: int) -> None:
-        """Report that training goes on from the checkpoint of this epoch."""
-        self.says(f"going on after epoch {epoch}")
-
-    def round(self, number: int, n_sure: int) -> None:
-        """Report the end of a round before the first epoch, with so many sure pairs."""
-        self.says(SilentProgress(0).sure(number, n_sure))
-
-    def answer(self, found: dict[str, Any]) -> None:
-        """Report the answer of voters that need no training, before epoch 1; see `on_answer` of `MixTEA.fit`."""
-        self.says(SilentProgress(0).answered(found))
-
-    def epoch(self, record: dict[str, Any]) -> None:
-        """Report the end of an epoch; `record` is its row of `history_`."""
-        if "valid_hits@1" in record:
-            self.says(f"epoch {record['epoch']}: valid Hit@1 {record['valid_hits@1']:.3f}")
-
-    def ends_at_once(self) -> None:
-        """Restore the terminal, if need be, before a second signal ends the process."""
-
-    def scored(self, aligner: MixTEA) -> None:
-        """Report the scores of the test links, `aligner.metrics_`, once the run is written."""
-        self.says("test links: " + ", ".join(f"{name} {aligner.metrics_[key]:.3f}" for key, name in METRICS.items()))
 
 
 @with_other_processes()
@@ -110,7 +72,7 @@ def train(
     warm_start: PathOrStr | None = None,
     checkpoint_every: float = 60.0,
     tensorboard: PathOrStr | None = None,
-    watch: Watch | None = None,
+    callbacks: Callbacks = (),
     progress: ProgressOption = None,
     keep_earlier: int | None = None,
     **settings: Any,
@@ -143,10 +105,10 @@ def train(
         Seconds between two savings of the state; 0 saves after every epoch.
     tensorboard
         A folder to write each epoch to as well, for TensorBoard; not inside `out`.
-    watch
-        Receives progress, see `Watch`; it is logged if there is none.
+    callbacks
+        Objects of `mixtea.Callback` that receive what the call reports; it is logged if there are none.
     progress
-        As in `MixTEA.fit`: None shows the epochs in notebooks, unless there is a `watch`.
+        As in `MixTEA.fit`: None shows the epochs in notebooks, unless there are `callbacks`.
     keep_earlier
         How many earlier runs stay in `out`/history, where a run that is replaced goes then. None: it is not kept.
 
@@ -178,17 +140,19 @@ def train(
     >>> aligner.n_epochs_, again.n_epochs_, again.metrics_ == aligner.metrics_
     (2, 2, True)
     """
-    if watch is not None and not isinstance(watch, Watch):
-        raise ConfigError(f"watch is a Watch of mixtea.pipeline, not an object of type {type(watch).__name__}.")
+    callbacks = check_callbacks(callbacks)
     if not isinstance(checkpoint_every, int | float) or not checkpoint_every >= 0:
         raise ConfigError(f"checkpoint_every is a number of seconds, 0 or more, not {checkpoint_every!r:.100}.")
-    progress = False if watch is not None and progress is None else progress
-    folder, watch, settings = as_path(out, "out"), watch or Watch(), SETTINGS.check_all(settings)
-    if tensorboard and as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
-        raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
+    folder, settings = as_path(out, "out"), SETTINGS.check_all(settings)
+    shown = progress_callbacks(False if not is_first() or (callbacks and progress is None) else progress)
+    callbacks = (*shown, *(callbacks or [Log()]))
+    if tensorboard is not None:
+        if as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
+            raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
+        callbacks = (*callbacks, TensorBoard(tensorboard))
     read = _input_reader(task, preset, warm_start, settings, resume)
     work = UnfinishedRun(folder)
-    with watch.working(), listening(watch.doing), work.locked() if is_first() else nullcontext():
+    with run_callbacks(callbacks), work.locked():
         goes_on = resume and work.path.exists()
         start = (
             resume_training(work, read, settings, overwrite)
@@ -196,13 +160,12 @@ def train(
             else begin_training(work, read, overwrite)
         )
         if start is not None:
-            training = TrainingRun(start, work, watch, overwrite, progress, keep_earlier)
             with _clean_up_on_failure(work, goes_on):
-                return training.run(checkpoint_every, TensorBoard(tensorboard))
-    from mixtea.aligner import MixTEA
+                return TrainingRun(start, work, overwrite, keep_earlier).run(checkpoint_every)
+        from mixtea.aligner import MixTEA
 
-    watch.says(f"{folder}: finished already")
-    return MixTEA.load(folder, device=settings.get("device"))
+        report_notice(f"{folder}: finished already")
+        return MixTEA.load(folder, device=settings.get("device"))
 
 
 @contextmanager
@@ -249,39 +212,69 @@ def _input_reader(
     return read
 
 
-@dataclass
-class TrainingRun:
+@dataclass(eq=False)
+class TrainingRun(Callback):
     """A training from its start, or its last checkpoint, to its run folder."""
 
     start: TrainingInputs
     work: UnfinishedRun
-    watch: Watch
     overwrite: bool
-    progress: ProgressOption = None
     keep_earlier: int | None = None
     last_epoch: int = 0
+    stopping: StopSignals = field(default_factory=StopSignals)
 
-    def run(self, every: float, board: TensorBoard) -> MixTEA:
+    def on_start(self, task: Task, config: Config) -> None:
+        """Report what is trained on what, and what may be wrong with it."""
+        from mixtea.compute.device import choose_device, describe_device
+        from mixtea.council.adapt import has_structure
+        from mixtea.council.council import bind_voters
+        from mixtea.council.summary import no_structure_line, voters_line
+        from mixtea.evaluation.inspection import columns_by_voters
+
+        device = describe_device(choose_device(config.device))
+        report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
+        if config.approximations():
+            report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
+        voters = bind_voters(task, config, config.voters)
+        for line in (columns := columns_by_voters(task, voters)):
+            report_notice(line)
+        sides = (("source", task.source), ("target", task.target))
+        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
+        if named and not columns:
+            report_notice(f"names: {'; '.join(named)}")
+        if synonyms := synonyms_line(synonym_counts(task)):
+            report_notice(synonyms)
+        report_notice(voters_line(voters))
+        if not has_structure(task):
+            report_notice(no_structure_line(voters))
+        for doubt in task_warnings(task):
+            report_warning(doubt)
+
+    def on_resume(self, epoch: int) -> None:
+        self.last_epoch = epoch
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        self.last_epoch = record["epoch"]
+
+    def on_round(self, number: int, n_sure: int) -> None:
+        if self.stopping.asked:
+            raise StoppedError("Stopped before the first epoch.", self.stopping.asked)
+
+    def run(self, every: float) -> MixTEA:
         """Train, score the test links, write the run; of several processes the first one writes."""
         from mixtea.aligner import MixTEA
-        from mixtea.compute.device import choose_device, describe_device
-        from mixtea.council.adapt import adapt_config
 
-        watch = self.watch
-        watch.says(f"{self.start.task!r}")
+        report_notice(f"{self.start.task!r}")
         aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
-        device = choose_device(aligner.config.device)
-        config = adapt_config(self.start.task, aligner.config, device.type)
-        self._introduce(config, describe_device(device))
         before = run_checksum(self.work.out)
         try:
-            self._fit(aligner, config, old, every, board)
+            self._fit(aligner, old, every)
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
-        watch.says(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
+        report_notice(f"{epochs}{aligner.seconds_:.1f} s; stopped: {aligner.stopped_because_}")
         if is_first():
-            with StopSignals(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+            with StopSignals(lambda: report_notice(ALMOST_DONE)):
                 self.finish(aligner, old)
         return aligner
 
@@ -299,145 +292,104 @@ class TrainingRun:
         except RunError as error:
             if self.work.epoch() is None:
                 raise
-            self.watch.warns(f"not compared with the earlier run: {error}")
+            report_warning(f"not compared with the earlier run: {error}")
             return None
 
-    def _introduce(self, config: Config, device: str) -> None:
-        """Report what is trained on what, and what may be wrong with it."""
-        from mixtea.council.adapt import has_structure
-        from mixtea.council.council import bind_voters
-        from mixtea.council.summary import no_structure_line, voters_line
-        from mixtea.evaluation.inspect_columns import columns_by_voters
-
-        self.watch.says(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
-        if config.approximations():
-            self.watch.says(f"approximate: {', '.join(assignments(config.approximations()))}")
-        voters = bind_voters(self.start.task, config, config.voters)
-        for line in (columns := columns_by_voters(self.start.task, voters)):
-            self.watch.says(line)
-        sides = (("source", self.start.task.source), ("target", self.start.task.target))
-        named = [f"{side} by {names}" for side, graph in sides if (names := name_coverage_line(graph))]
-        if named and not columns:
-            self.watch.says(f"names: {'; '.join(named)}")
-        if synonyms := synonyms_line(synonym_counts(self.start.task)):
-            self.watch.says(synonyms)
-        self.watch.says(voters_line(voters))
-        if not has_structure(self.start.task):
-            self.watch.says(no_structure_line(voters))
-        for doubt in task_warnings(self.start.task):
-            self.watch.warns(doubt)
-
-    def _fit(
-        self, aligner: MixTEA, config: Config, old: MixTEA | None, every: float, board: TensorBoard
-    ) -> None:  # fmt: skip
-        """Fit with checkpoints, TensorBoard and progress. A signal ends it after its epoch."""
-        watch, advice = self.watch, self.work.resume_advice
-        stopping = StopSignals(lambda: watch.says("stopping after this epoch (once more: at once)"), watch.ends_at_once)
-
-        def on_load(epoch: int) -> None:
-            self.last_epoch = epoch
-            watch.loaded(epoch)
-
-        def on_round(number: int, n_sure: int) -> None:
-            watch.round(number, n_sure)
-            if stopping.asked:
-                raise StoppedError("Stopped before the first epoch.", stopping.asked)
-
-        def on_epoch(record: dict[str, Any]) -> None:
-            self.last_epoch = record["epoch"]
-            watch.epoch(record)
-            board(record)
-
-        checkpoints = Checkpoints(self.work.folder, every, lambda: stopping.asked, on_load)
+    def _fit(self, aligner: MixTEA, old: MixTEA | None, every: float) -> None:
+        """Fit with checkpoints. A signal ends it after its epoch."""
+        task, advice = self.start.task, self.work.resume_advice
+        self.stopping = StopSignals(lambda: report_notice(STOPPING), report_abort)
+        checkpoints = Checkpoints(self.work.folder, every, self.stopping)
+        callbacks = (self, *active_callbacks())
         try:
-            with stopping if n_processes() == 1 else nullcontext(), watch.training(config), board:
-                aligner.fit(
-                    self.start.task, on_epoch, on_round, warm_start=old, checkpoints=checkpoints,
-                    on_answer=watch.answer, progress=self.progress,
-                )  # fmt: skip
+            with self.stopping if n_processes() == 1 else nullcontext():
+                aligner.fit(task, callbacks=callbacks, warm_start=old, checkpoints=checkpoints, progress=False)
         except StoppedError as error:
             raise error.with_advice(advice()) from None
         except KeyboardInterrupt:
-            watch.says(advice())
+            report_notice(advice())
             raise
         except FullMemoryError as error:
             raise FullMemoryError(f"In epoch {self.last_epoch + 1}: {error} {advice()}") from error
 
     def finish(self, aligner: MixTEA, old: MixTEA | None) -> None:
         """Score, compare, write the run folder; then remove the checkpoints."""
-        watch, out = self.watch, self.work.out
+        out = self.work.out
         self._score(aligner)
         self._say_decided(aligner)
         pages = ({} if old is None else self._changes(old, aligner)) | self._report(aligner)
-        doing("writing the run folder")
+        report_step("writing the run folder")
         try:
             aligner.save(out, overwrite=self.overwrite, pages=pages, keep_earlier=self.keep_earlier)
         except (RunError, FullMemoryError) as error:
             raise type(error)(f"{error} {self.work.resume_advice()}") from error
         except BaseException as error:
             if is_full_memory(error) or isinstance(error, KeyboardInterrupt):
-                watch.says(self.work.resume_advice())
+                report_notice(self.work.resume_advice())
             raise
         try:
             self.work.remove()
         except RunError as error:  # the run is there, which is what counts
-            watch.warns(str(error))
+            report_warning(str(error))
         if aligner.metrics_:
-            watch.scored(aligner)
-        watch.says(f"run folder: {out}" + (f" (open {out / 'report.html'})" if "report.html" in pages else ""))
+            for callback in active_callbacks():
+                callback.on_scores(aligner)
+        report_notice(f"run folder: {out}" + (f" (open {out / 'report.html'})" if "report.html" in pages else ""))
 
     def _score(self, aligner: MixTEA) -> None:
         if len(self.start.task.test):
-            doing("scoring the test links")
+            report_step("scoring the test links")
             try:
                 aligner.metrics_ = aligner.score(self.start.task.test)
                 aligner.by_evidence_ = aligner.score_by_evidence(self.start.task.test)
             except Exception as error:  # what was learned is worth more than its score
                 if isinstance(error, VoterError) or not (isinstance(error, MixTEAError) or is_full_memory(error)):
                     raise
-                self.watch.warns(f"the test links could not be scored: {str(error) or 'memory is full'}")
+                report_warning(f"the test links could not be scored: {str(error) or 'memory is full'}")
 
     def _say_decided(self, aligner: MixTEA) -> None:
         """Report how many sources are mapped, the expected quality, and what may be wrong with it."""
         mapping = aligner.map()
-        self.watch.says(mapping.summary())
+        report_notice(mapping.summary())
         if promise := mapping.expected_quality():
-            self.watch.says(promise)
+            report_notice(promise)
         for doubt in warnings_at_end(aligner, mapping):
-            self.watch.warns(doubt)
+            report_warning(doubt)
 
     def _changes(self, old: MixTEA, new: MixTEA) -> dict[str, str]:
         """Compare with the earlier run's mappings, as a page of the run; report it in short."""
-        doing("comparing with the earlier run")
+        report_step("comparing with the earlier run")
         try:
-            from mixtea.export.tsv import changes_text
-            from mixtea.report.changes import CHANGE_REASONS, explain_changes
-            from mixtea.report.compare import count_changes, drop_unchanged
+            from mixtea.export.tables import changes_text
+            from mixtea.report.compare import CHANGE_REASONS, count_changes, drop_unchanged, explain_changes
 
             found = explain_changes(old, new)
             changed = drop_unchanged(found)
-            page = _writable(changes_text(changed))
+            page = changes_text(changed)
+            page.encode()  # an error if it holds half a character, which no file can
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a comparison
-            self.watch.warns(f"the earlier mappings could not be compared: {error!r}")
+            report_warning(f"the earlier mappings could not be compared: {error!r}")
             return {}
-        self.watch.says(f"{count_changes(found)}, compared with the earlier run")
+        report_notice(f"{count_changes(found)}, compared with the earlier run")
         for reason, n in changed["why"].value_counts().items():
-            self.watch.says(f"  {n:,}: {CHANGE_REASONS[reason]}")
+            report_notice(f"  {n:,}: {CHANGE_REASONS[reason]}")
         return {"changes.tsv": page}
 
     def _report(self, aligner: MixTEA) -> dict[str, str]:
         """Make the page about the run; without it if it cannot be made."""
-        doing("writing the report")
+        report_step("writing the report")
         try:
             from mixtea.report.page import make_report
 
-            return {"report.html": _writable(make_report(aligner))}
+            page = make_report(aligner)
+            page.encode()
+            return {"report.html": page}
         except VoterError:
             raise
         except Exception as error:  # what was learned is worth more than a page about it
-            self.watch.warns(f"the report could not be made: {error!r}")
+            report_warning(f"the report could not be made: {error!r}")
             return {}
 
     def _save_after_loss(self, aligner: MixTEA, before: str | None) -> str:
@@ -468,9 +420,3 @@ def warnings_at_end(aligner: MixTEA, mapping: Mapping) -> list[str]:
     ]
     more = len(found) - MAX_WARNINGS
     return found if more <= 0 else [*found[:MAX_WARNINGS], f"and {more:,} more in report.html"]
-
-
-def _writable(page: str) -> str:
-    """Return the page, if it can be written: half a character in it could not."""
-    page.encode()
-    return page

@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixtea.callbacks import Callback, Callbacks, Log, check_callbacks, report_notice, run_callbacks
 from mixtea.compute.torchrun import n_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError, RunError
 from mixtea.graph.difference import difference
 from mixtea.graph.task import Reviewed, Task
 from mixtea.io.paths import PathOrStr, as_path
-from mixtea.pipeline import TrainingRun, Watch, train
+from mixtea.pipeline import ALMOST_DONE, TrainingRun, train
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import reviewed_task
+from mixtea.runs.checkpoints import StopSignals
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
-from mixtea.runs.signals import StopSignals
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
@@ -38,14 +39,14 @@ def update(
     *,
     keep_earlier: int = EARLIER_RUNS_KEPT,
     preset: str | None = None,
-    watch: Watch | None = None,
+    callbacks: Callbacks = (),
     **settings: Any,
 ) -> MixTEA:
     """Update a run for graphs that have changed, in its place; the earlier run goes to `run`/history.
 
     Where few entities are new, changed or gone, and no relations connect them, only these are matched, by what the run
     has learned; all others keep their answers. Else it is trained again, beginning with what the run has found, or from
-    nothing where other settings are asked for. `watch` receives which, and why.
+    nothing where other settings are asked for. `callbacks` receive which, and why.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ def update(
         How many earlier runs stay in `run`/history.
     preset, settings
         As in `train`; those of the run unless others are named.
-    watch
+    callbacks
         As in `train`.
 
     Returns
@@ -73,12 +74,21 @@ def update(
     ConfigError, DataError, VoterError, StoppedError
         As in `train`.
     """
+    if not isinstance(keep_earlier, int) or isinstance(keep_earlier, bool) or keep_earlier < 0:
+        raise ConfigError(f"keep_earlier is a whole number, 0 or more, not {keep_earlier!r:.100}.")
+    callbacks, settings = check_callbacks(callbacks) or (Log(),), SETTINGS.check_all(settings)
+    with run_callbacks(callbacks):
+        return _update(task, as_path(run, "run"), keep_earlier, preset, callbacks, settings)
+
+
+def _update(
+    task: Task | Callable[[], Task], folder: Path, keep_earlier: int, preset: str | None,
+    callbacks: tuple[Callback, ...], settings: dict[str, Any],
+) -> MixTEA:  # fmt: skip
+    """Match only what has changed, or train again."""
     from mixtea.aligner import MixTEA
     from mixtea.aligner.updating import update_aligner, why_train
 
-    if not isinstance(keep_earlier, int) or isinstance(keep_earlier, bool) or keep_earlier < 0:
-        raise ConfigError(f"keep_earlier is a whole number, 0 or more, not {keep_earlier!r:.100}.")
-    folder, watch, settings = as_path(run, "run"), watch or Watch(), SETTINGS.check_all(settings)
     before, old = run_checksum(folder), MixTEA.load(folder, device=settings.get("device"))
     found = _with_decisions(task() if callable(task) else task, old.task_, folder)
     changed = (difference(old.task_.source, found.source), difference(old.task_.target, found.target))
@@ -89,31 +99,25 @@ def update(
     why = why_train(old, found, changed, same_links=same_links) if same_settings else "other settings are asked for"
     why = "several processes are at work" if n_processes() > 1 else why
     if why:
-        watch.says(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
+        report_notice(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
         chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already
         start = folder if same_settings else None
         return train(
-            found,
-            folder,
-            preset=preset,
-            overwrite=True,
-            warm_start=start,
-            watch=watch,
-            keep_earlier=keep_earlier,
-            **chosen,
-        )
+            found, folder, preset=preset, overwrite=True, warm_start=start, callbacks=callbacks,
+            keep_earlier=keep_earlier, **chosen,
+        )  # fmt: skip
     if not any(of.touched.any() or of.n_gone for of in changed):
-        watch.says(f"{folder}: nothing has changed, so the run stays as it is")
+        report_notice(f"{folder}: nothing has changed, so the run stays as it is")
         return old
     work = UnfinishedRun(folder)
-    with work.locked(), StopSignals(lambda: watch.says("almost done: the run is being written (once more: at once)")):
+    with work.locked(), StopSignals(lambda: report_notice(ALMOST_DONE)):
         if run_checksum(folder) != before:
             raise RunError(f"{folder}: replaced by another process meanwhile. Update it again.")
         new, summary = update_aligner(old, found, changed)
-        watch.says(summary)
-        TrainingRun(
-            TrainingInputs(found, preset, chosen), work, watch, overwrite=True, keep_earlier=keep_earlier
-        ).finish(new, old)
+        report_notice(summary)
+        TrainingRun(TrainingInputs(found, preset, chosen), work, overwrite=True, keep_earlier=keep_earlier).finish(
+            new, old
+        )
     return new
 
 

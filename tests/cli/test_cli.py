@@ -20,8 +20,9 @@ from typer.main import get_command
 
 from mixtea import MixTEA, load_task
 from mixtea.cli import app
+from mixtea.config import Config
 from mixtea.export.formats import endings
-from mixtea.progress import TerminalProgress
+from mixtea.progress import TerminalBar
 from mixtea.report.page import make_report
 from mixtea.runs.reader import StoredRun
 
@@ -58,9 +59,11 @@ def test_the_progress_fits_into_a_terminal():
     record = {"epoch": 9, "seconds": 1.0, "loss_alignment": 54321.0, "loss_pseudo": 12345.0, "valid_hits@1": 0.7123}
     for width, losses in ((80, ""), (110, "L_a 54321  L_u 12345  ")):
         console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
-        with TerminalProgress(150, console) as progress:
-            progress(record)
-            progress.progress.refresh()
+        bar = TerminalBar(console)
+        bar.on_start(None, Config(max_epochs=150))
+        bar.on_epoch(record)
+        bar.progress.refresh()
+        bar.on_end()
         last = re.sub(r"\x1b\S*?[a-zA-Z]", "", console.file.getvalue()).strip().splitlines()[-1]
         assert re.fullmatch(rf"epoch +9/150 \S+ +{losses}valid Hit@1 0.712 \S+ at most \S+ left", last.strip()), last
 

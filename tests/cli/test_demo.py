@@ -12,7 +12,7 @@ from mixtea.pipeline import train
 
 def test_the_demo_shows_who_finds_what(tmp_path, mixtea, monkeypatch, undrawn):
     """As it is called, but for how long it trains."""
-    monkeypatch.setattr(import_module("mixtea.cli.demo"), "train", partial(train, **SMALL_BEST))
+    monkeypatch.setattr(import_module("mixtea.cli.fit"), "train", partial(train, **SMALL_BEST))
     code, out, err = mixtea("demo", "--out", tmp_path / "run")
     shown = " ".join(out.split())
     assert code == 0, err

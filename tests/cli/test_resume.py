@@ -21,13 +21,13 @@ HALTS = (
     + """
 import os, signal
 from mixtea.cli import main
-from mixtea.progress import TerminalProgress
-real = TerminalProgress.__call__
+from mixtea.progress import TerminalBar
+real = TerminalBar.on_epoch
 def halt(self, record):
     real(self, record)
     if record["epoch"] == 2:
         os.kill(os.getpid(), signal.SIGSTOP)
-TerminalProgress.__call__ = halt
+TerminalBar.on_epoch = halt
 main()
 """
 )
@@ -100,9 +100,9 @@ def test_a_second_signal_stops_at_once_and_loses_little(folder, tmp_path, mixtea
 
 def stopped(mixtea, monkeypatch, *args):
     """A call whose training is asked to stop after its second epoch."""
-    from mixtea.progress import TerminalProgress
+    from mixtea.progress import TerminalBar
 
-    real = TerminalProgress.__call__
+    real = TerminalBar.on_epoch
 
     def second(self, record):
         real(self, record)
@@ -110,7 +110,7 @@ def stopped(mixtea, monkeypatch, *args):
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(TerminalProgress, "__call__", second)
+        patch.setattr(TerminalBar, "on_epoch", second)
         code, _, err = mixtea(*args)
     assert code == 130 and "the state after epoch 2" in err
 

@@ -173,7 +173,7 @@ def test_each_end_has_its_code_and_one_message(kind, tmp_path, mixtea, monkeypat
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("mixtea.cli.load_run.StoredRun", fails)
+    monkeypatch.setattr(sys.modules["mixtea.cli.predict"], "StoredRun", fails)
     code, out, err = mixtea("score", tmp_path)
     assert (code, out) == (expected, "") and err.startswith(message) and err.count("\n") == 1
 
@@ -183,7 +183,7 @@ def test_bugs_stay_bugs(error, tmp_path, monkeypatch):
     def fails(*_, **__):
         raise error
 
-    monkeypatch.setattr("mixtea.cli.load_run.StoredRun", fails)
+    monkeypatch.setattr(sys.modules["mixtea.cli.predict"], "StoredRun", fails)
     monkeypatch.setattr(sys, "argv", ["mixtea", "score", str(tmp_path)])
     with pytest.raises(type(error)):
         cli.main()

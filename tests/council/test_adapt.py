@@ -9,10 +9,10 @@ import torch
 from conftest import SMALL_BEST, write
 
 from mixtea import Config, ConfigError, DataError, MixTEA, load_task, train
+from mixtea.callbacks import History
 from mixtea.config import PRESETS
 from mixtea.council.adapt import has_structure, without_structure
 from mixtea.evaluation.estimate import estimate
-from mixtea.pipeline import Watch
 from mixtea.review.decision import Decision
 from mixtea.review.learning import retrain
 
@@ -106,15 +106,8 @@ def test_no_epoch_is_expected(tables):
     assert found.epochs == 0 and found.seconds == found.seconds_beside
 
 
-def test_a_watch_hears_what_is_waited_for(tables, tmp_path, undrawn):
-    class Heard(Watch):
-        def __init__(self):
-            self.heard = []
-
-        def doing(self, what):
-            self.heard.append(what)
-
-    watch = Heard()
-    train(lambda: tables[0], tmp_path / "run", watch=watch, **SMALL_BEST)
-    assert {"names: candidates", "attributes: comparing", "writing the report"} <= set(watch.heard)
-    assert watch.heard[-1] == "writing the run folder"
+def test_callbacks_receive_what_is_waited_for(tables, tmp_path, undrawn):
+    history = History()
+    train(lambda: tables[0], tmp_path / "run", callbacks=history, **SMALL_BEST)
+    assert {"names: candidates", "attributes: comparing", "writing the report"} <= set(history.steps)
+    assert history.steps[-1] == "writing the run folder"

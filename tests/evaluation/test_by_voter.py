@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixtea.evaluation.by_voter import as_numbers, as_objects, empty_table, hits_by_voter, split_table, voters_text
+from mixtea.evaluation.scores import as_numbers, as_objects, empty_table, hits_by_voter, split_table, voters_text
 
 HITS = {"all": np.array([1.0, 0.5, 1.0]), "structure": np.array([0.0, 1.0, 0.25])}
 

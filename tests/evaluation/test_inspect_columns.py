@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mixtea import load_task
-from mixtea.evaluation.inspect_columns import column_lines, columns_by_voters
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import column_lines, columns_by_voters, text_summary, text_summary_lines
 
 NAMES = [f"{one} {other}" for one in ("Red", "Blue", "Green") for other in ("Castle", "Harbour", "Garden", "Bridge")]
 SOURCE = [{"id": f"s{n}", "title": name, "stars": str(n % 5), "since": f"{1900 + n}"} for n, name in enumerate(NAMES)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from conftest import make_graph, said_graph, said_task
 
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import text_summary, text_summary_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.io.checks import summary

@@ -7,11 +7,11 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea import Config, train
+from mixtea.callbacks import History
 from mixtea.config import FIELDS, PROPAGATION_SIZES, STRUCTURE_VOTERS
 from mixtea.council import adapt as module
 from mixtea.council.adapt import lighten
 from mixtea.evaluation.estimate import estimate
-from mixtea.pipeline import Watch
 
 CPU = torch.device("cpu")
 BEST = Config.preset("best")
@@ -60,17 +60,10 @@ def test_the_estimate_is_that_of_the_lighter_training(large, monkeypatch):
     assert light.mib < full.mib and light.seconds_beside < full.seconds_beside
 
 
-class Listening(Watch):
-    def __init__(self):
-        self.said = []
-
-    def says(self, line):
-        self.said.append(line)
-
-
 def test_a_training_uses_them_and_says_so(large, tmp_path, undrawn):
-    watch = Listening()
+    history = History()
     settings = {name: value for name, value in SMALL_BEST.items() if name not in PROPAGATION_SIZES}
-    aligner = train(large, tmp_path / "run", watch=watch, **settings | {"voters": STRUCTURE_VOTERS, "max_epochs": 0})
+    settings |= {"voters": STRUCTURE_VOTERS, "max_epochs": 0}
+    aligner = train(large, tmp_path / "run", callbacks=history, **settings)
     assert all(getattr(aligner.config_, name) == FIELDS[name].default // 2 for name in PROPAGATION_SIZES)
-    assert any(line.startswith("approximate:") and PROPAGATION_SIZES[0] in line for line in watch.said)
+    assert any(line.startswith("approximate:") and PROPAGATION_SIZES[0] in line for line in history.notices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from mixtea.evaluation.mapping_scores import mapping_scores, threshold_curve
+from mixtea.evaluation.scores import mapping_scores, threshold_curve
 
 LINKS = pd.DataFrame({"source": list("abcd"), "target": list("ABCD")})
 MAPPING = pd.DataFrame({"source": list("abcx"), "target": list("ABDX"), "probability": [0.9, 0.6, 0.8, 0.6]})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.explain.marking import MAX_COMPARED, mark_differences, truncate
+from mixtea.explain.value_lines import MAX_COMPARED, mark_differences, truncate
 
 
 def differing(parts):

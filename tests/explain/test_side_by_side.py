@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from mixtea.config import Config
 from mixtea.explain import side_by_side
-from mixtea.explain.columns import ColumnPair, column_pairs
-from mixtea.explain.side_by_side import SideBySide, shown_values
+from mixtea.explain.side_by_side import ColumnPair, SideBySide, column_pairs, shown_values
 from mixtea.explain.value_lines import MAX_COLUMN, MAX_SHOWN, MAX_TEXT, line_of, value_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
@@ -89,7 +88,7 @@ def test_without_the_index_equal_values_are_known_and_others_wait(shop):
         ("same", "price: 10.50", "cost: 10.5"), ("pending", "text: red lamp 0", "text: Desk 0, red lamp"),
     ]  # fmt: skip
     assert [row.state for row in compare(4, 4, 10)[0]] == ["same", "same", "pending", "left", "right"]
-    assert compare.columns_compared() == []
+    assert [one[:2] for one in column_pairs(compare, np.array([[0, 0]]))] == [("text", "text")]  # of one name alone
 
 
 def test_equal_values_of_columns_that_the_other_side_has_too_are_no_pair():

@@ -19,7 +19,7 @@ from mixtea.errors import RunError, shorten
 from mixtea.export.formats import write_mapping
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
-from mixtea.export.tsv import changes_text
+from mixtea.export.tables import changes_text
 from mixtea.graph.iris import decode_id, encode_id
 
 ABOUT = MappingMetadata(set_id="https://example.org/set", licence="https://example.org/licence")

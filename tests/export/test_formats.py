@@ -186,7 +186,7 @@ NO_LINKS = "No links were given: learning began from names."
 
 def test_files_say_that_no_links_were_given(make_mapping, tmp_path, readers):
     mapping = replace(make_mapping([("http://a/x", "http://b/y")]), links_from="names").above(0.1).predicted()
-    for ending in FORMATS:
+    for ending in readers:  # which are those of others
         for links_from in ("names", "given"):
             path = tmp_path / f"{links_from}{ending}"
             write_mapping(replace(mapping, links_from=links_from), path, MappingMetadata(title="Two", all_columns=True))

@@ -13,7 +13,7 @@ from conftest import LINKS, SOURCE, TARGET, benchmark_files, write
 from mixtea import DataError, load_task
 from mixtea.graph.fingerprint import checksum
 from mixtea.io.safe.limits import Limits
-from mixtea.review.merge import merge_decisions
+from mixtea.review.learning import merge_decisions
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ from conftest import make_graph
 from mixtea import Task
 from mixtea.decide.mapping import Mapping
 from mixtea.graph.graph import Graph
-from mixtea.report.changes import CHANGE_REASONS, explain_changes
-from mixtea.report.compare import COLUMNS, UNCHANGED, drop_unchanged
+from mixtea.report.compare import CHANGE_REASONS, COLUMNS, UNCHANGED, drop_unchanged, explain_changes
 
 EDGES = [(i, 0, i + 1) for i in range(8)]
 

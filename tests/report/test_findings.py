@@ -11,12 +11,13 @@ from mixtea.calibration.calibrator import reliability
 from mixtea.config import STRUCTURE_VOTERS, Config
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.mapping import Mapping
-from mixtea.evaluation.by_voter import hits_by_voter
+from mixtea.evaluation.scores import hits_by_voter
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.graph.graph import DisplayName, display_name
 from mixtea.graph.task import Task
-from mixtea.report import figures, findings, plots
-from mixtea.report.columns import MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN, compare_columns
+from mixtea.messages import MAX_LABEL_LENGTH, visible
+from mixtea.report import figures, findings
+from mixtea.report.findings import MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN, compare_columns
 
 NOTHING = np.empty((0, 2), dtype=np.int64)
 
@@ -112,7 +113,7 @@ def test_the_last_validation_and_the_epochs_of_a_curve():
 def test_labels_become_visible_text():
     hidden = "a\x00b\tc\x85d\u202ee\u2066f\u2028g\ud800h\u200fi\ufeffj\U000e0041k\u200bl"
     shown = "a\\x00b\\tc\\x85d\\u202ee\\u2066f\\u2028g\\ud800h\\u200fi\\ufeffj\\U000e0041k\\u200bl"
-    assert findings.label_text(hidden) == shown
+    assert visible(hidden, MAX_LABEL_LENGTH) == shown
     for plain in (
         "Ελλάδα 中国 עברית العربية",
         "می\u200cخواهم",
@@ -120,8 +121,10 @@ def test_labels_become_visible_text():
         r"\x1b",
         "a\u00a0b\u0301",
     ):
-        assert findings.label_text(plain) == plain
-    assert findings.label_text("x" * 160) == "x" * 160 and findings.label_text("x" * 5000) == "x" * 160 + "…"
+        assert visible(plain, MAX_LABEL_LENGTH) == plain
+    assert (
+        visible("x" * 160, MAX_LABEL_LENGTH) == "x" * 160 and visible("x" * 5000, MAX_LABEL_LENGTH) == "x" * 160 + "…"
+    )
 
 
 def test_only_addresses_on_the_web_are_links():
@@ -140,10 +143,10 @@ def test_only_addresses_on_the_web_are_links():
 def test_figures_are_the_same_bits_every_time_and_hold_no_link_to_elsewhere():
     rows = pd.DataFrame({"epoch": [1], "a": [0.0], "b": [3.0]})
     names = {"a": "first", "b": "second", "c": "not there"}
-    for draw in (plots.curves, plots.bands):
+    for draw in (figures.curves, figures.bands):
         first, again = (draw(rows, names, "number") for _ in range(2))
         assert first == again and first.startswith("<svg") and "metadata" not in first
-    own = plots.with_own_ids(first, "mine")
+    own = figures.with_own_ids(first, "mine")
     assert 'id="mine-figure_1"' in own and own.count('id="') == own.count('id="mine-')
     assert own.count('href="#') == own.count('href="#mine-') > 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from reviewing import DirectSession
 from reviewing import doubtful as doubtful
 from reviewing import doubtful_run as doubtful_run
 from reviewing import doubtful_task as doubtful_task
@@ -17,7 +18,6 @@ from served import PORT, asked, form_of
 from mixtea.review.app import Page
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.security import Guard
-from mixtea.review.session import Session
 from mixtea.review.training import BackgroundTraining
 
 
@@ -28,10 +28,10 @@ def copied(doubtful_run: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(copied: Path) -> Iterator[Callable[[], Session]]:
+def opened(copied: Path) -> Iterator[Callable[[], DirectSession]]:
     """Begin a review of the run, as a server does when it starts."""
     with ExitStack() as stack:
-        yield lambda: Session(copied, stack.enter_context(closing(DecisionStore(decisions_path(copied)))))
+        yield lambda: DirectSession(copied, stack.enter_context(closing(DecisionStore(decisions_path(copied)))))
 
 
 class Reviewing:
@@ -68,4 +68,4 @@ class Reviewing:
 @pytest.fixture
 def reviewing(copied):
     with closing(DecisionStore(decisions_path(copied))) as store:
-        yield Reviewing(Session(copied, store))
+        yield Reviewing(DirectSession(copied, store))

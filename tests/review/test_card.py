@@ -13,8 +13,8 @@ from reviewing import model_of
 from mixtea.explain.side_by_side import ALIKE, DIFFERS, LEFT, PENDING, RIGHT, SAME
 from mixtea.graph.labels import Labels
 from mixtea.review.card import MAX_NEIGHBOURS_SHOWN, MAX_VALUES_SHOWN, Cards, VoterEvidence, entity, relation_steps
+from mixtea.review.decision import Share
 from mixtea.review.posterior import Effect, Posterior
-from mixtea.review.reviewers import Share
 
 VOTERS = ("forward", "backward", "names", "agreement")
 SAID = [("names", "“Rome” ~ “Roma”", 0.8), ("names", "“Roma”", 0.4), ("forward", "a cosine", 0.2)]
@@ -212,4 +212,5 @@ def test_a_trained_run_has_cards(opened):
         told = {voice.name for voice in card.voter_evidence if voice.favours}
         assert told == {name for name, n in zip(model.voters, model.named[row, 0], strict=True) if n}
         assert card.source.triples == model.degrees[0][model.sources[row]]
-        assert len(session.state.picture(row)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours
+        maker, own = session.state.card_maker(row)
+        assert len(maker.picture(own)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours

@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reviewing import decision
 
-from mixtea.review.decision import AUDIT, Decision, pair_decisions
-from mixtea.review.decision_index import DecisionIndex
+from mixtea.review.decision import AUDIT, Decision, DecisionIndex, Share, pair_decisions
 from mixtea.review.decisions import DecisionStore
-from mixtea.review.reviewers import Share
 
 NAMES, SOURCES, TARGETS = ("ann", "bob"), ("s", "z"), ("t", "u", "v")
 REASONS = ("", "random", "known", "repeat", "imported")
@@ -103,7 +101,7 @@ def test_decisions_about_entities_elsewhere_decide_nothing(all_rows, several):
 def test_the_clock_does_not_matter(tmp_path, monkeypatch):
     """Decisions count by their number: one made later, by a clock that was set back, is the last word."""
     times = iter(["2030-01-01", "1999-12-31", "2026-11-18"])
-    monkeypatch.setattr("mixtea.review.decisions.now", lambda: next(times))
+    monkeypatch.setattr("mixtea.review.decision.now", lambda: next(times))
     with closing(DecisionStore(tmp_path / "d.sqlite")) as store:
         for key, action in (("a", "accept"), ("b", "reject")):
             store.add([decision(key, action, "s", "t", "t")])

@@ -13,7 +13,7 @@ from reviewing import decision
 from served import serving, small_run
 
 from mixtea.errors import RunError
-from mixtea.review.decision_rows import COLUMNS
+from mixtea.review.decision import COLUMNS
 from mixtea.review.decisions import APPLICATION_ID, SCHEMA, DecisionStore
 
 ROWS = 400

@@ -14,11 +14,11 @@ from conftest import make_graph, said_task, write
 from reviewing import decision
 
 from mixtea.errors import DataError
-from mixtea.review.decision import pair_decisions
+from mixtea.review.decision import Share, pair_decisions
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.import_export import read_decisions, write_decisions
-from mixtea.review.merge import merge_decision_file
-from mixtea.review.reviewers import UNMEASURED, Share
+from mixtea.review.learning import merge_decision_file
+from mixtea.review.reviewers import UNMEASURED
 
 AT = "2024-05-06T07:08:09.000+00:00"
 IDS = {
@@ -80,9 +80,9 @@ def test_all_accepted_targets_are_written_of_a_source_that_may_have_several(tmp_
 def test_others_can_read_it(task, tmp_path):
     path = tmp_path / "d.sssom.tsv"
     measured = {"ann": UNMEASURED._replace(right=Share(80, 100))}
-    write_decisions(task, three(task), measured, path, title="Mine")
+    write_decisions(task, three(task), measured, path)
     mappings, _, about, errors = sssom_pydantic.read(path, return_errors=True)
-    assert errors == [] and about.title == "Mine" and len(mappings) == 4
+    assert errors == [] and about.title == "Decisions of reviewers" and len(mappings) == 4
     assert [one.predicate_modifier for one in mappings] == [None, "Not", "Not", "Not"]
     assert {one.justification.curie for one in mappings} == {"semapv:ManualMappingCuration"}
     assert {one.predicate.curie for one in mappings} == {"skos:exactMatch"}

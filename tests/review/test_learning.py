@@ -20,8 +20,9 @@ from reviewing import decision
 from mixtea import Config, MixTEA, Task
 from mixtea.decide.mapping import MAPPED
 from mixtea.review.decisions import DecisionStore, decisions_path
-from mixtea.review.learning import known_targets, retrain, reviewed_task
+from mixtea.review.learning import retrain, reviewed_task
 from mixtea.review.model import Model
+from mixtea.review.reviewers import known_targets
 from mixtea.runs.reader import StoredRun
 
 

@@ -14,7 +14,7 @@ from mixtea.decide.mapping import COLUMNS, Mapping
 from mixtea.errors import Problems
 from mixtea.io.links.read import read_link_table
 from mixtea.review.decision import KNOWN
-from mixtea.review.mapped import apply_decisions, most_precise, precision_summary
+from mixtea.review.import_export import apply_decisions, most_precise, precision_summary
 from mixtea.review.queue import Filter
 
 

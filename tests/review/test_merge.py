@@ -13,7 +13,8 @@ from small_files import parquet
 
 from mixtea import Config, DataError, MixTEA, Task
 from mixtea.council.adapt import REVIEWER, with_reviewer
-from mixtea.review.merge import MAX_RELIABILITY, MIN_RELIABILITY, merge_decision_file, merge_decisions
+from mixtea.review.learning import merge_decision_file, merge_decisions
+from mixtea.review.reviewers import MAX_RELIABILITY, MIN_RELIABILITY
 from mixtea.runs.reader import StoredRun
 
 NAN = float("nan")

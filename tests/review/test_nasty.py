@@ -25,11 +25,11 @@ from mixtea.messages import visible
 from mixtea.review.app import Page
 from mixtea.review.decision import Decision
 from mixtea.review.decisions import DecisionStore
-from mixtea.review.forms import MAX_NAME_CHARS
 from mixtea.review.security import Guard
 from mixtea.review.server import _listening
 from mixtea.review.session import Session
 from mixtea.review.training import BackgroundTraining
+from mixtea.review.web import MAX_NAME_CHARS
 
 TEXTS = nasty(500)
 WEB = [f"http://example.org/{n}" for n in range(10)] + ["https://example.org/a'onclick='alert(1)&amp;"]

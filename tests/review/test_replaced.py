@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
+from reviewing import DirectSession
 from served import save_undrawn, serving
 
 from mixtea import MixTEA
@@ -16,7 +17,7 @@ from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.graph import Graph
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import retrain
-from mixtea.review.session import Session, new_key
+from mixtea.review.session import new_key
 from mixtea.review.state import ReplacedError
 
 HOW = ("shrunk", "grown", "reordered", "renamed", "the same")
@@ -60,7 +61,7 @@ def learned(doubtful_run, tmp_path_factory):
     """The first run as it was reviewed and has learned: folder, file of decisions, and the run that was trained."""
     run = shutil.copytree(doubtful_run, tmp_path_factory.mktemp("learned") / "run")
     with closing(DecisionStore(decisions_path(run))) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         decide(session, range(0, 60, 7))
         new = retrain(MixTEA.load(run), store.active())
         save_undrawn(new, session.state.reviewed_run)
@@ -99,7 +100,7 @@ def test_what_is_shown_is_saved_when_the_run_was_replaced_before_the_start(runs,
         shutil.rmtree(run.with_name("run.reviewed"))
     replace_folder(run, runs[how])
     with closing(DecisionStore(decisions_path(run))) as store:
-        session, before = Session(run, store), store.last_id()
+        session, before = DirectSession(run, store), store.last_id()
         assert session.state.current is session.state.original  # the one that had learned is of another run
         assert bool(session.state.notices) == has_learned
         if has_learned:
@@ -123,7 +124,7 @@ def test_nothing_is_saved_for_a_run_that_was_replaced_by_one_of_other_graphs(run
     if not has_learned:
         shutil.rmtree(run.with_name("run.reviewed"))
     with closing(DecisionStore(decisions_path(run))) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         assert (session.state.current is not session.state.original) == has_learned and not session.state.notices
         decide(session, [1, 2])
         before = store.last_id()
@@ -144,7 +145,7 @@ def test_nothing_is_saved_for_a_run_that_was_replaced_by_one_of_other_graphs(run
 def test_a_run_that_is_gone_or_cannot_be_read_is_not_decided_about(learned, tmp_path):
     run = copied(learned, tmp_path)
     with closing(DecisionStore(decisions_path(run))) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         run.rename(tmp_path / "away")
         with pytest.raises(ReplacedError, match="cannot be read any more"):
             decide(session, [1])
@@ -157,7 +158,7 @@ def test_a_run_that_is_gone_or_cannot_be_read_is_not_decided_about(learned, tmp_
 def test_a_trained_run_is_used_only_with_the_run_and_the_decisions_it_comes_from(learned, tmp_path):
     run = copied(learned, tmp_path)
     with closing(DecisionStore(decisions_path(run))) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         assert (
             session.state.current.parent == session.state.original.name
             and session.state.current.name != session.state.original.name
@@ -167,14 +168,14 @@ def test_a_trained_run_is_used_only_with_the_run_and_the_decisions_it_comes_from
         assert session.state.adopt(model, last_id) == [] and session.state.current is not model
         assert '"Learn now" trains a new one' in session.state.notices["trained"]
     with closing(DecisionStore(tmp_path / "others.sqlite")) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         assert (
             session.state.current is session.state.original
             and "not trained with these decisions" in session.state.notices["trained"]
         )
     (run.with_name("run.reviewed") / "graphs.safetensors").write_bytes(b"")
     with closing(DecisionStore(decisions_path(run))) as store:
-        session = Session(run, store)
+        session = DirectSession(run, store)
         assert session.state.current is session.state.original and "is left alone" in session.state.notices["trained"]
 
 

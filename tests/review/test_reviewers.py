@@ -7,8 +7,17 @@ import math
 import pytest
 from reviewing import decision
 
-from mixtea.review.merge import FACT_RELIABILITY, MIN_RELIABILITY
-from mixtea.review.reviewers import MIN_KNOWN_ITEMS, UNMEASURED, Reviewer, Share, agrees, is_right, measure_reviewers
+from mixtea.review.decision import Share
+from mixtea.review.reviewers import (
+    FACT_RELIABILITY,
+    MIN_KNOWN_ITEMS,
+    MIN_RELIABILITY,
+    UNMEASURED,
+    Reviewer,
+    agrees,
+    is_right,
+    measure_reviewers,
+)
 
 TRUTH = {f"s{i}": {f"t{i}"} for i in range(100)}
 

@@ -17,10 +17,10 @@ from served import PORT, asked, small_run
 import mixtea.review
 from mixtea.review.app import Page
 from mixtea.review.decisions import DecisionStore
-from mixtea.review.forms import MAX_FORM_BYTES, pair_text
 from mixtea.review.security import MAX_OPEN_INVITATIONS, Guard, is_local
 from mixtea.review.session import Session
 from mixtea.review.training import BackgroundTraining
+from mixtea.review.web import MAX_FORM_BYTES, pair_text
 
 RIGHT, LOCAL = f"127.0.0.1:{PORT}", f"localhost:{PORT}"
 HOSTS = {

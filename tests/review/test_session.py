@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
-from reviewing import decision
+from reviewing import DirectSession, decision
 
 from mixtea import MixTEA
 from mixtea.errors import RunError
@@ -22,6 +22,7 @@ from mixtea.review.learning import retrain
 from mixtea.review.model import Model
 from mixtea.review.queue import Filter, Item
 from mixtea.review.queue_positions import HOLD_SECONDS
+from mixtea.review.reviewers import measure_reviewers
 from mixtea.review.session import REPEAT_EVERY, Session, ShownPair, new_key
 from mixtea.review.training import BackgroundTraining
 
@@ -104,7 +105,7 @@ def test_the_place_is_remembered_when_it_starts_again(opened):
     for _ in range(3):
         answer(session)
     at = session.positions.current_item("ann")
-    session.positions.save_position("ann")
+    session.save_position("ann")
     again = opened()
     assert again.positions.current_item("ann") == at
     assert (again.positions.position("ann").order, again.positions.position("ann").shows) == ("uncertain", True)
@@ -252,7 +253,7 @@ def test_begun_lazily_it_knows_later_what_was_decided(opened, copied):
     for _ in range(8):
         answer(session)
     with closing(DecisionStore(decisions_path(copied))) as store:
-        lazy = Session(copied, store, lazily=True)
+        lazy = DirectSession(copied, store, lazily=True)
         assert (
             not lazy.state.card(0).voter_evidence
             and not lazy.state.update_posteriors()
@@ -278,7 +279,7 @@ def test_known_items_tell_about_the_reviewer_and_are_asked_once(session):
         if item.reason == KNOWN:
             kept.append(one)
             assert one.reason == KNOWN and np.array_equal(session.state.best(), before)
-    one = session.state.all_reviewers()["ann"]
+    one = measure_reviewers(session.state.index.active.values(), session.state.truth)["ann"]
     right = sum(kept_.target in session.state.truth[kept_.source] for kept_ in kept)
     assert (one.right.met, one.right.of) == (right, 3) and not {o.source for o in kept} & {
         *session.state.index.by_source
@@ -298,7 +299,7 @@ def test_after_fifteen_an_earlier_one_is_asked_again(session):
     assert again.reason == REPEAT and session.positions.current_item("ann").reason != REPEAT
     first = next(one for one in plain if one.source == again.source)
     assert session.state.index.last_about(again.source) == first  # what was said of it stays
-    assert session.state.all_reviewers()["ann"].same == (0, 1)
+    assert measure_reviewers(session.state.index.active.values(), session.state.truth)["ann"].same == (0, 1)
     more = answer_until(session, 2 * REPEAT_EVERY)
     assert not [one for one in more if one.reason == REPEAT]
     second = session.positions.current_item("ann")

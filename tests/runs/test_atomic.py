@@ -11,8 +11,7 @@ from safetensors import SafetensorError
 
 from mixtea.errors import RunError, WriteError
 from mixtea.runs import atomic
-from mixtea.runs.atomic import atomic_file, atomic_folder, check_free, clear_leftovers
-from mixtea.runs.lock import lock_folder
+from mixtea.runs.atomic import atomic_file, atomic_folder, check_free, clear_leftovers, lock_folder
 
 ANY = re.compile(".*")
 

@@ -151,10 +151,9 @@ def test_whatever_keeps_it_from_being_saved_the_training_goes_on(kept, monkeypat
 
 
 def test_asked_to_stop_it_saves_and_stops(tmp_path):
-    asked = [0]
-    kept = Checkpoints(tmp_path, every=1e9, asked_to_stop=lambda: asked[0])
+    kept = Checkpoints(tmp_path, every=1e9)
     kept.keep(1, lambda: state(1))
-    asked[0] = 15
+    kept.stopping.asked = 15
     with pytest.raises(StoppedError, match="Stopped after epoch 2") as caught:
         kept.keep(2, lambda: state(2))
     assert caught.value.exit_code == 143 and names(tmp_path) == ["checkpoint-000002.safetensors"]

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from mixtea.runs.atomic import atomic_folder
-from mixtea.runs.history import carry_over, earlier_runs
+from mixtea.runs.folder import carry_over, earlier_runs
 
 
 def written(folder, text):

@@ -2,15 +2,16 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from mixtea import Config, load_task
+from mixtea import Config, MixTEA, load_task
 from mixtea.errors import RunError
 from mixtea.runs import in_progress as module
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, run_checksum
+from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, begin_training, resume_training, run_checksum
 from mixtea.runs.state_file import read_state_file, write_state_file
 
 
@@ -228,9 +229,32 @@ def test_a_hostile_start_is_refused(work, change):
 def test_a_start_that_is_a_link_is_refused(work, tmp_path):
     work.path.rename(tmp_path / "elsewhere")
     work.path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(RunError, match="a link or device"):
+    with pytest.raises(RunError, match="a link, which a run folder must not hold"):
         work.read_inputs()
     work.path.unlink()
     work.path.symlink_to(tmp_path / "nowhere")
-    with pytest.raises(RunError, match="a link or device"):
+    with pytest.raises(RunError, match="a link, which a run folder must not hold"):
         work.read_inputs()
+
+
+def test_of_several_processes_only_the_first_writes(start, tmp_path, monkeypatch):
+    """The others read: they begin, go on, and load what is finished."""
+    work, start = UnfinishedRun(tmp_path / "run"), replace(start, warm_start=None)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    with work.locked():
+        assert begin_training(work, lambda: start, False) is start
+    assert not list(tmp_path.glob("run*"))
+    monkeypatch.setenv("RANK", "0")
+    with work.locked():
+        begin_training(work, lambda: start, False)
+    before = sorted(path.name for path in work.folder.iterdir())
+    monkeypatch.setenv("RANK", "1")
+    assert not resume_training(work, None, {}, False).differences(start)
+    monkeypatch.delenv("WORLD_SIZE")
+    MixTEA("paper", max_epochs=3).fit(start.task).save(work.out)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert resume_training(work, lambda: start, {}, False) is None
+    assert sorted(path.name for path in work.folder.iterdir()) == before
+    monkeypatch.setenv("RANK", "0")
+    assert resume_training(work, None, {}, False) is None and list(work.folder.iterdir()) == []

@@ -11,12 +11,12 @@ import pytest
 from processes import start
 
 from mixtea.errors import RunError
-from mixtea.runs import lock
+from mixtea.runs import atomic as lock
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from mixtea.runs.lock import lock_folder
+from mixtea.runs.atomic import lock_folder
 with lock_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(9999)

@@ -11,8 +11,8 @@ from conftest import SMALL_BEST
 from safetensors.numpy import load_file
 
 from mixtea import MixTEA, train
+from mixtea.callbacks import Callback
 from mixtea.graph.fingerprint import checksum
-from mixtea.pipeline import Watch
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 from mixtea.runs.reader import StoredRun
 
@@ -69,17 +69,17 @@ def test_one_side_alone_can_be_kept(task, rings, tmp_path):
     assert read.source.vectors.shape == (30, 6) and read.target.vectors.shape == (0, 0)
 
 
-class Interrupted(Watch):
-    def epoch(self, record):
+class Interrupted(Callback):
+    def on_epoch(self, record):
         if record["epoch"] == 2:
             raise KeyboardInterrupt
 
 
 def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undrawn):
     for name in ("whole", "run"):
-        watch = Interrupted() if name == "run" else None
-        with pytest.raises(KeyboardInterrupt) if watch else nullcontext():
-            train(task, tmp_path / name, checkpoint_every=0, watch=watch, **SETTINGS)
+        callbacks = [Interrupted()] if name == "run" else []
+        with pytest.raises(KeyboardInterrupt) if callbacks else nullcontext():
+            train(task, tmp_path / name, checkpoint_every=0, callbacks=callbacks, **SETTINGS)
     assert checksum(UnfinishedRun(tmp_path / "run").read_inputs().task) == checksum(task)
     train(None, tmp_path / "run", resume=True)
     names = sorted(path.name for path in (tmp_path / "run").glob("*.safetensors"))

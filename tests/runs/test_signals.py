@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mixtea.runs.signals import StopSignals
+from mixtea.runs.checkpoints import StopSignals
 
 
 @pytest.fixture(autouse=True)

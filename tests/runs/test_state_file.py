@@ -63,7 +63,7 @@ def test_every_flipped_bit_and_every_cut_is_noticed(path):
 def test_what_is_no_file_of_its_own_is_refused(path, tmp_path):
     (tmp_path / "link").symlink_to(path)
     os.mkfifo(tmp_path / "pipe")
-    for name, said in (("link", "a link or device"), ("pipe", "a link or device"), ("none", "missing")):
+    for name, said in (("link", "a link, which"), ("pipe", "a device or pipe"), ("none", "missing")):
         with pytest.raises(RunError, match=said):
             read_state_file(tmp_path / name, "test 1")
 

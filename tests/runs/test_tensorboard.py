@@ -25,12 +25,18 @@ def scalars(folder):
     return {name: {e.step: e.value for e in events.Scalars(name)} for name in events.Tags()["scalars"]}
 
 
+def begun(folder):
+    board = TensorBoard(folder)
+    board.on_start(None, None)
+    return board
+
+
 @pytest.fixture(scope="module")
 def written(rings, tmp_path_factory):
     """What was written, and the aligner it is about."""
     folder = tmp_path_factory.mktemp("board")
-    with TensorBoard(folder) as board:
-        aligner = MixTEA(preset="best", voters=STRUCTURE_VOTERS, **SHORT).fit(rings, on_epoch=board)
+    settings = SHORT | {"voters": STRUCTURE_VOTERS}
+    aligner = MixTEA(preset="best", **settings).fit(rings, callbacks=TensorBoard(folder))
     return scalars(folder), aligner
 
 
@@ -63,38 +69,38 @@ def test_values_are_grouped(written):
 
 def test_a_disk_that_is_full_is_said_once_and_no_reason_to_stop(tmp_path, caplog, capsys):
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with TensorBoard(tmp_path) as board:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # as full as a disk can be for one process
-        try:
-            for epoch in range(1, 50):
-                board({"epoch": epoch, "loss": 1.0})
-                time.sleep(0.002)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    board = begun(tmp_path)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # as full as a disk can be for one process
+    try:
+        for epoch in range(1, 50):
+            board.on_epoch({"epoch": epoch, "loss": 1.0})
+            time.sleep(0.002)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    board.on_end()
     assert caplog.text.count("TensorBoard's file cannot be written (File too large)") == 1
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(RunError, match="file/board: cannot be written"), TensorBoard(tmp_path / "file/board"):
-        raise AssertionError("not reached")
+    with pytest.raises(RunError, match="file/board: cannot be written"):
+        begun(tmp_path / "file/board")
 
 
 def test_only_the_first_process_writes(tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    with TensorBoard(tmp_path / "none") as board:
-        board({"epoch": 1, "loss": 2.0})
+    board = begun(tmp_path / "none")
+    board.on_epoch({"epoch": 1, "loss": 2.0})
+    board.on_end()
     assert not (tmp_path / "none").exists()
 
 
 def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard.summary.writer.record_writer", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'mixtea\[tensorboard\]'"), TensorBoard(tmp_path):
-        pass
-    with TensorBoard(None) as board:
-        board({"epoch": 1, "loss": 2.0})
+    with pytest.raises(MissingExtraError, match=r"pip install 'mixtea\[tensorboard\]'"):
+        begun(tmp_path)
 
 
 def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys, undrawn):

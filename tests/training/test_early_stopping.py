@@ -7,6 +7,7 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea import Config, ConfigError, MixTEA
+from mixtea.callbacks import History
 from mixtea.config import STRUCTURE_VOTERS
 from mixtea.training.early_stopping import EarlyStopping
 from mixtea.training.trainer import share_changed
@@ -50,8 +51,9 @@ def test_the_history_says_how_much_changed_and_why_it_ended(rings):
 
 
 def test_voters_that_need_no_training_answer_alone(rings, tmp_path):
-    said = []
-    aligner = MixTEA(**BEST | {"max_epochs": 0}).fit(rings, on_answer=said.append)
+    history = History()
+    aligner = MixTEA(**BEST | {"max_epochs": 0}).fit(rings, callbacks=history)
+    said = history.answers
     assert [*said[0]] == ["sure", "valid_answers", "seconds"] and said[0]["sure"] > 5
     assert aligner.n_epochs_ == 0 and aligner.stopped_because_ == "only voters that need no training were asked"
     assert set(aligner.config.deciding_voters) == {"propagation", "agreement"} and aligner.score()["hits@1"] > 0.3

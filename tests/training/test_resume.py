@@ -12,9 +12,10 @@ import torch
 from conftest import make_graph, with_said
 
 from mixtea import MixTEA, Task
+from mixtea.callbacks import Callback
 from mixtea.errors import DivergedError, RunError, StoppedError, TrainingError
+from mixtea.runs.atomic import lock_folder
 from mixtea.runs.checkpoints import Checkpoints
-from mixtea.runs.lock import lock_folder
 from mixtea.training import trainer as loop
 from mixtea.training.resume import LOWERED_FIELDS, restore_threads, restore_training, training_state
 from mixtea.training.trainer import Trainer
@@ -132,7 +133,7 @@ def test_it_goes_on_with_as_many_threads_as_it_began_with(task, tmp_path, thread
     whole = learned(MixTEA("paper", **SMALL | wide).fit(task, checkpoints=every_epoch(tmp_path)))
     threads(2)
     assert learned(MixTEA("paper", **SMALL | wide).fit(task, checkpoints=tmp_path / "3")) == whole
-    assert torch.get_num_threads() == 1 and not caplog.text
+    assert torch.get_num_threads() == 2 and not caplog.text
 
 
 def test_more_threads_than_cores_are_not_taken(threads, caplog, monkeypatch):
@@ -143,8 +144,8 @@ def test_more_threads_than_cores_are_not_taken(threads, caplog, monkeypatch):
 
 
 def test_seconds_are_those_of_all_sittings(task, tmp_path):
-    kept = Checkpoints(tmp_path, every=1e9, asked_to_stop=lambda: 15 if kept.after else 0)
-    kept.after = True
+    kept = Checkpoints(tmp_path, every=1e9)
+    kept.stopping.asked = 15
     with pytest.raises(StoppedError):
         fitted(task, "paper", kept)
     epoch, state = Checkpoints.load(kept)
@@ -296,9 +297,13 @@ def test_a_second_time_it_stops_and_says_where(task, tmp_path, monkeypatch):
 def test_resumed_after_going_back_it_remembers(task, tmp_path, monkeypatch):
     Breaks(monkeypatch, {3})
     stopped = Checkpoints(tmp_path, every=0)
-    stopped.asked_to_stop = lambda: 2 * (stopped.files()[:1] == [tmp_path / "checkpoint-000004.safetensors"])
+
+    class StopAfterFour(Callback):
+        def on_epoch(self, record):
+            stopped.stopping.asked = 2 * (stopped.files()[:1] == [tmp_path / "checkpoint-000004.safetensors"])
+
     with pytest.raises(StoppedError):
-        fitted(task, "paper", stopped)
+        fitted(task, "paper", stopped, callbacks=StopAfterFour())
     assert fitted(task, "paper", tmp_path).lowered_["factor"] == 0.1
 
 

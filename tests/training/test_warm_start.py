@@ -10,6 +10,7 @@ import torch
 from conftest import SMALL_BEST, make_graph
 
 from mixtea import Config, ConfigError, MixTEA, Task
+from mixtea.callbacks import History
 from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.graph import Graph
 from mixtea.training.trainer import Trainer
@@ -119,6 +120,6 @@ def test_other_links_are_rehearsed_anew_and_other_voters_begin_anew(rings):
 
 
 def test_from_an_earlier_run_one_round_is_enough(rings):
-    old, rounds = MixTEA(**BEST).fit(rings), []
-    warm = MixTEA(**BEST).fit(rings, warm_start=old, on_round=lambda number, _: rounds.append(number))
-    assert rounds == [1] and warm.score()["hits@1"] >= old.score()["hits@1"] - 0.1
+    old, history = MixTEA(**BEST).fit(rings), History()
+    warm = MixTEA(**BEST).fit(rings, warm_start=old, callbacks=history)
+    assert [number for number, _ in history.rounds] == [1] and warm.score()["hits@1"] >= old.score()["hits@1"] - 0.1

@@ -9,6 +9,7 @@ import pytest
 from conftest import SMALL_BEST
 
 from mixtea import ConfigError, MixTEA
+from mixtea.callbacks import History
 from mixtea.errors import FullMemoryError, VoterError
 from mixtea.runs.reader import StoredRun
 from mixtea.vote import Voter, register
@@ -131,10 +132,10 @@ def test_who_only_listens_needs_others(rings):
     ("voters", "message"), [(("propagation",), "propagation did not vote"), (("zzz",), "There is no voter 'zzz'")]
 )
 def test_what_cannot_be_decoded_is_said_before_anything_is_learned(rings, voters, message):
-    epochs = []
+    history = History()
     with pytest.raises(ConfigError, match=message):
-        MixTEA("paper", decode_voters=voters, max_epochs=2, device="cpu").fit(rings, on_epoch=epochs.append)
-    assert epochs == []
+        MixTEA("paper", decode_voters=voters, max_epochs=2, device="cpu").fit(rings, callbacks=history)
+    assert history.epochs == []
 
 
 def test_listeners_that_did_not_vote_are_asked_when_decoding(rings):

@@ -12,6 +12,7 @@ from conftest import SMALL_BEST, write
 from processes import run as run_process
 
 from mixtea import MixTEA
+from mixtea.callbacks import Callback
 from mixtea.errors import ConfigError, MissingVoterError, StoppedError, VoterError
 from mixtea.report.page import make_report
 from mixtea.runs.checkpoints import Checkpoints
@@ -126,9 +127,14 @@ def test_it_is_saved_loaded_reported_scored_and_exported(aligner, rings, run, mi
 
 
 def test_resumed_it_comes_to_the_same_bytes(aligner, rings, tmp_path):
-    stops = iter([0, 0, 0, 0, 15])
+    kept = Checkpoints(tmp_path, 0)
+
+    class StopLater(Callback):
+        def on_epoch(self, record):
+            kept.stopping.asked = 15 * (record["epoch"] == 4)
+
     with pytest.raises(StoppedError):
-        MixTEA(**SETTINGS).fit(rings, checkpoints=Checkpoints(tmp_path, 0, lambda: next(stops)))
+        MixTEA(**SETTINGS).fit(rings, callbacks=StopLater(), checkpoints=kept)
     again = MixTEA(**SETTINGS).fit(rings, checkpoints=Checkpoints(tmp_path, 0))
     assert again.vectors_.equal(aligner.vectors_) and again.trace_.equals(aligner.trace_)
     assert again.map().to_frame().equals(aligner.map().to_frame())

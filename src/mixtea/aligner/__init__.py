@@ -15,6 +15,7 @@ from mixtea.aligner.matching import match_rows
 from mixtea.aligner.saving import DECODING, restore_aligner, run_contents, shared_inputs
 from mixtea.aligner.scoring import Scoring, Voters, reproducibly
 from mixtea.calibration.probabilities import SEVERAL_PROBABILITY
+from mixtea.callbacks import Callbacks, check_callbacks, run_callbacks, training_callbacks
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
 from mixtea.compute.device import choose_device, reproducible
@@ -22,7 +23,7 @@ from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.compute.torchrun import is_first, with_other_processes
 from mixtea.config import Config
 from mixtea.council.adapt import adapt_config, without_structure
-from mixtea.council.council import OnRound, bind_voters
+from mixtea.council.council import bind_voters
 from mixtea.council.summary import check_can_train
 from mixtea.council.trace import trace_table
 from mixtea.decide.answers import CANDIDATES_STORED, Answers
@@ -35,18 +36,17 @@ from mixtea.decide.new_entities import Matches
 from mixtea.decide.predict import Predictor
 from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
-from mixtea.evaluation.by_voter import empty_table
+from mixtea.evaluation.scores import empty_table
 from mixtea.explain.explainer import Explainer
 from mixtea.graph.task import Task
 from mixtea.io.links.resolve import resolve_entities, resolve_links
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
-from mixtea.progress import ProgressOption, chain, training_progress
+from mixtea.progress import ProgressOption, progress_callbacks
 from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
 from mixtea.training.recovery import train_with_recovery
-from mixtea.training.trainer import Observer, OnAnswer, OnEpoch
 from mixtea.training.warm_start import WarmStart
 from mixtea.voters.learned_text import LearnedText, LearnedView
 from mixtea.voters.registry import package_of
@@ -62,6 +62,8 @@ class MixTEA(Scoring):
     it compares is uninformative) and `misleading_links_` (how many links that was found by). After `train` also
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
+
+    _threads: int | None = None  # of a training that went on with another number of threads than this process has
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
         self.preset, self.settings = preset, settings
@@ -111,13 +113,10 @@ class MixTEA(Scoring):
     def fit(
         self,
         task: Task,
-        on_epoch: OnEpoch | None = None,
-        on_round: OnRound | None = None,
-        observer: Observer | None = None,
+        *,
+        callbacks: Callbacks = (),
         warm_start: MixTEA | None = None,
         checkpoints: Checkpoints | PathOrStr | None = None,
-        *,
-        on_answer: OnAnswer | None = None,
         progress: ProgressOption = None,
     ) -> MixTEA:
         """Learn from the training links of `task`.
@@ -128,12 +127,8 @@ class MixTEA(Scoring):
         ----------
         task
             The task, from `load_task`.
-        on_epoch, on_round
-            Functions: the first is called with each epoch's record, the second with the number of each round of
-            propagation before the first epoch and the pairs that are sure after it.
-        observer
-            A function that is called after each epoch with its number and a function that returns the student's
-            vectors: for curves of scores that training must not see.
+        callbacks
+            Objects of `mixtea.Callback` that receive what the training reports: its rounds, epochs and vectors.
         warm_start
             An aligner that was fitted to an earlier state of these graphs: what it learned of entities and relations
             that are still there, by id, is where this one begins; pairs that it was sure of, and at which nothing has
@@ -141,13 +136,9 @@ class MixTEA(Scoring):
         checkpoints
             A folder to save the state of the training in from time to time; if it holds one already, of the same task,
             settings and warm start, the training goes on from there, to the same end.
-        on_answer
-            A function that is called before the first epoch, where some voters need no training, with what they found:
-            a dict of how many pairs are `sure`, of the share of validation links that are right, `valid_answers`, and
-            of the `seconds` it took. With `max_epochs=0` that is all.
         progress
-            True shows progress, False does not, None does in notebooks alone; or a function that is called with the
-            epochs done, the most there will be, and the state in words.
+            Adds a callback that shows progress if it is True, or None in notebooks; or one that calls this function
+            with the epochs done, the most there will be, and the state in words. False adds none.
 
         Returns
         -------
@@ -175,7 +166,8 @@ class MixTEA(Scoring):
         >>> aligner.fit(load_example(), progress=lambda done, of, words: calls.append((done, of))).n_epochs_, calls
         (2, [(1, 2), (2, 2)])
         """
-        self._check_call(task, on_epoch, on_round, observer, on_answer, warm_start)
+        self._check_call(task, warm_start)
+        callbacks = (*progress_callbacks(progress if is_first() else False), *check_callbacks(callbacks))
         if checkpoints is not None and not isinstance(checkpoints, Checkpoints):
             checkpoints = as_path(checkpoints, "checkpoints")
         device = choose_device(self.config.device)
@@ -183,16 +175,16 @@ class MixTEA(Scoring):
         voters = bind_voters(task, config, config.deciding_voters)
         check_deciding(voters, config)
         check_can_train(task, voters)
-        shown = training_progress(progress if is_first() else False, config.max_epochs)
-        with reproducible(config.deterministic), enough_memory(), remembered_sizes():
+        with run_callbacks(callbacks), reproducible(config.deterministic), enough_memory(), remembered_sizes():
             start = None if warm_start is None else warm_start._warm_start()
             began_with = None if start is None else (start.task, as_arrays(start.student))
-            callbacks = (chain(shown, on_epoch), chain(shown.round, on_round), observer, chain(shown.answer, on_answer))
             met = distributed.process_group(
                 device, lambda: shared_inputs(task, config, device, began_with, checkpoints)
             )
-            with met, shown, open_checkpoints(checkpoints, task, config, began_with) as kept:
-                trained = train_with_recovery(task, config, device, start, kept, *callbacks)
+            with met, training_callbacks(task, config), open_checkpoints(checkpoints, task, config, began_with) as kept:
+                trained = train_with_recovery(task, config, device, start, kept)
+            threads = torch.get_num_threads()
+        self._threads = None if threads == torch.get_num_threads() else threads
         self.task_, self._student, self._vectors = task, trained.student, None
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
@@ -231,7 +223,7 @@ class MixTEA(Scoring):
         """Return [n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad(), reproducible(self.config.deterministic):
+            with torch.no_grad(), reproducible(self.config.deterministic, self._threads):
                 self._vectors = self._student()
         return self._vectors
 
@@ -241,7 +233,7 @@ class MixTEA(Scoring):
         self._check_fitted()
         config = self._trained_config()
         if self._answers is None or self._answers_by != config:
-            with reproducible(config.deterministic):
+            with reproducible(config.deterministic, self._threads):
                 self._answers, self._answers_by = self._predictor(config).answers(), config
             self._matcher = None
         return self._answers
@@ -494,7 +486,7 @@ class MixTEA(Scoring):
         """
         self._check_fitted()
         path = as_path(folder, "folder")
-        with reproducible(self.config.deterministic), enough_memory():
+        with reproducible(self.config.deterministic, self._threads), enough_memory():
             run = run_contents(self, pages or {})
         self._manifest = write_run(run, path, overwrite=overwrite, keep=keep_earlier)
 
@@ -520,13 +512,9 @@ class MixTEA(Scoring):
             raise NotFittedError("This aligner has not learned yet: call fit(task) first.")
 
     @staticmethod
-    def _check_call(task: Any, on_epoch: Any, on_round: Any, observer: Any, on_answer: Any, warm_start: Any) -> None:
+    def _check_call(task: Any, warm_start: Any) -> None:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
-        functions = {"on_epoch": on_epoch, "on_round": on_round, "observer": observer, "on_answer": on_answer}
-        for name, value in functions.items():
-            if value is not None and not callable(value):
-                raise ConfigError(f"{name} is a function, not an object of type {type(value).__name__}.")
         if warm_start is not None and not isinstance(warm_start, MixTEA):
             kind = type(warm_start).__name__
             raise ConfigError(f"warm_start is a fitted aligner, not {kind}: MixTEA.load(folder) gives that of a run.")

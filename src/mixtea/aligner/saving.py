@@ -22,7 +22,7 @@ from mixtea.decide.decode import StoredOpinions
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
 from mixtea.errors import RunError
-from mixtea.evaluation.by_voter import as_numbers, split_table
+from mixtea.evaluation.scores import as_numbers, split_table
 from mixtea.graph.fingerprint import checksums
 from mixtea.graph.task import Task
 from mixtea.runs.checkpoints import Checkpoints, epoch_of, start_checksum

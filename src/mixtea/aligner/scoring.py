@@ -13,8 +13,7 @@ from mixtea.compute.device import reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
 from mixtea.decide.choose import scorable_links
 from mixtea.decide.decode import voter_groups
-from mixtea.evaluation.by_voter import empty_table, hits_by_voter
-from mixtea.evaluation.mapping_scores import mapping_scores, threshold_curve
+from mixtea.evaluation.scores import empty_table, hits_by_voter, mapping_scores, threshold_curve
 from mixtea.io.links.resolve import resolve_links
 from mixtea.text.equality import linked_by_name
 
@@ -37,7 +36,7 @@ def reproducibly(method: Callable[..., T]) -> Callable[..., T]:
     @wraps(method)
     def run(self: MixTEA, *args: Any, **kwargs: Any) -> T:
         self._check_fitted()
-        with reproducible(self.config.deterministic), enough_memory(), remembered_sizes():
+        with reproducible(self.config.deterministic, self._threads), enough_memory(), remembered_sizes():
             return method(self, *args, **kwargs)
 
     return run

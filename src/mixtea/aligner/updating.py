@@ -12,7 +12,7 @@ from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.rematch import rematch
 from mixtea.encode.encoder import Encoder
 from mixtea.encode.structure import build_structure
-from mixtea.evaluation.by_voter import empty_table
+from mixtea.evaluation.scores import empty_table
 from mixtea.graph.difference import Difference
 from mixtea.graph.task import Task
 from mixtea.training.warm_start import copy_vectors

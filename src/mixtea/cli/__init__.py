@@ -6,21 +6,15 @@ from typing import Annotated
 
 import typer
 
-from mixtea.cli.demo import demo
 from mixtea.cli.ending import end
-from mixtea.cli.evaluate import evaluate
+from mixtea.cli.experiments import reproduce, tune
 from mixtea.cli.export import export
-from mixtea.cli.fit import fit
-from mixtea.cli.info import info
-from mixtea.cli.inspect import inspect
-from mixtea.cli.match import match
-from mixtea.cli.predict import predict
-from mixtea.cli.reproduce import reproduce
+from mixtea.cli.fit import demo, fit
+from mixtea.cli.inspect import inspect, split
+from mixtea.cli.predict import match, predict
 from mixtea.cli.review import review
-from mixtea.cli.score import score
-from mixtea.cli.settings import common_settings, settings
-from mixtea.cli.split import split
-from mixtea.cli.tune import tune
+from mixtea.cli.score import evaluate, score
+from mixtea.cli.settings import common_settings, info, settings
 
 app = typer.Typer(
     name="mixtea",
@@ -47,22 +41,8 @@ def about(
         raise typer.Exit
 
 
-for verb in (
-    demo,
-    inspect,
-    split,
-    fit,
-    tune,
-    predict,
-    match,
-    score,
-    export,
-    review,
-    evaluate,
-    reproduce,
-    settings,
-    info,
-):
+VERBS = (demo, inspect, split, fit, tune, predict, match, score, export, review, evaluate, reproduce, settings, info)
+for verb in VERBS:
     app.command(epilog=common_settings() if verb is fit else None)(verb)
 
 

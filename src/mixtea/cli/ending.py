@@ -6,8 +6,8 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -37,16 +37,23 @@ def end(work: Callable[[], Any], *, advice: str = "") -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a letter that the terminal lacks is no reason to stop
             stream.reconfigure(errors="backslashreplace")
-    output: Any = _Output(sys.stdout)
-    with redirect_stdout(output), redirect_stderr(_ErrorStream(sys.stderr)):
-        _log(logging.WARNING if is_first() and not advice else logging.ERROR)
+    output: Any = _Stream(sys.stdout, _name_output)
+    errors: Any = _Stream(sys.stderr, _drop)
+    with redirect_stdout(output), redirect_stderr(errors):
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
+        logging.basicConfig(level=logging.WARNING if is_first() and not advice else logging.ERROR, handlers=[handler])
         code = _run(work, advice)
     sys.exit(code)
 
 
 def _run(work: Callable[[], Any], advice: str) -> int:
     try:
-        _check_folder()
+        try:
+            Path.cwd()  # without which libraries would end the program
+        except OSError as error:
+            why = error.strerror
+            raise RunError(f"the working folder cannot be used ({why}). Change to one that exists.") from None
         code = work() or 0
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
@@ -56,14 +63,6 @@ def _run(work: Callable[[], Any], advice: str) -> int:
     if code == INTERRUPTED:
         _say(["interrupted"])
     return int(code)
-
-
-def _check_folder() -> None:
-    """Refuse a missing working folder, for which libraries would end the program."""
-    try:
-        Path.cwd()
-    except OSError as error:
-        raise RunError(f"the working folder cannot be used ({error.strerror}). Change to one that exists.") from None
 
 
 def _ended_by(error: BaseException, advice: str) -> int:
@@ -126,58 +125,38 @@ class _Visible(logging.Formatter):
         return one_line(super().formatMessage(record))
 
 
-def _log(level: int) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Visible("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
-
-
 class _Stream:
-    """A stream with additions."""
+    """A stream whose errors are handled by a function."""
 
-    def __init__(self, stream: IO[str]) -> None:
-        self.stream = stream
+    def __init__(self, stream: IO[str], on_error: Callable[[IO[str], OSError], None]) -> None:
+        self.stream, self.on_error = stream, on_error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
 
-
-class _Output(_Stream):
-    """Standard output, whose errors name it."""
-
-    def write(self, text: str) -> int:
-        with _of_output():
-            return self.stream.write(text)
-
-    def flush(self) -> None:
-        with _of_output():
-            self.stream.flush()
-
-
-@contextmanager
-def _of_output() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        error.filename = OUTPUT
-        raise
-
-
-class _ErrorStream(_Stream):
-    """Standard error; once it is closed, messages are dropped instead of ending the work."""
-
     def write(self, text: str) -> int:
         try:
             return self.stream.write(text)
-        except OSError:
-            _redirect_to_null(self.stream)
+        except OSError as error:
+            self.on_error(self.stream, error)
             return len(text)
 
     def flush(self) -> None:
         try:
             self.stream.flush()
-        except OSError:
-            _redirect_to_null(self.stream)
+        except OSError as error:
+            self.on_error(self.stream, error)
+
+
+def _name_output(stream: IO[str], error: OSError) -> None:
+    """Raise an error of standard output with its name."""
+    error.filename = OUTPUT
+    raise error
+
+
+def _drop(stream: IO[str], error: OSError) -> None:
+    """Drop messages once standard error is closed, instead of ending the work."""
+    _redirect_to_null(stream)
 
 
 def _redirect_to_null(stream: IO[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mixtea.cli import options
-from mixtea.cli.load_run import MULTIPLE_TARGETS, load_run, map_arguments
+from mixtea.cli.predict import load_run
 from mixtea.export.formats import Content, format_of, listed, write_changes, write_mapping, write_relations
 from mixtea.export.identifiers import ids_without_namespace, missing_namespace_note
 from mixtea.export.metadata import UNSPECIFIED, MappingMetadata
@@ -20,8 +20,7 @@ from mixtea.runs.atomic import check_new_file
 from mixtea.runs.reader import StoredRun
 
 if TYPE_CHECKING:
-    from mixtea.aligner import MixTEA
-    from mixtea.decide.mapping import Mapping
+    pass
 
 
 def export(
@@ -121,11 +120,11 @@ def export(
         with_unmapped=with_unmapped, source_namespace=source_namespace, target_namespace=target_namespace,
         all_columns=all_columns,
     )  # fmt: skip
-    asked = {"voters": voters, "shared-targets": shared_targets, MULTIPLE_TARGETS: multiple_targets}
+    asked = {"voters": voters, "shared_targets": shared_targets, "multiple_targets": multiple_targets}
     chosen: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
     how = chosen | {"with_given": with_given or relations is not None or compare_with is not None}
     aligner = load_run(run, asked, device)
-    decided = _mapping(aligner, how, asked)
+    decided = aligner.map(**how) if isinstance(aligner, StoredRun) else aligner.map(**how, **asked)
     mapping = decided.above(min_probability)
     if compare_with is not None:
         different = compare_mappings(compare_with, mapping, min_probability=min_probability, **chosen)
@@ -135,7 +134,10 @@ def export(
             typer.echo(f"{visible(changes)}: {n:,} rows", err=True)
     if relations is not None:
         found = relations_of(mapping, min_score)
-        n = write_relations(found, relations, _beside(metadata) if out is not None else metadata)
+        beside = metadata  # of a second set, which has an identifier of its own
+        if out is not None and set_id:
+            beside = replace(metadata, set_id=f"{set_id.rstrip('/')}/relations")
+        n = write_relations(found, relations, beside)
         typer.echo(f"{visible(relations)}: {n:,} pairs of relations, attribute predicates and classes", err=True)
     if out is not None:
         mapping = mapping if with_given else mapping.predicted()
@@ -151,15 +153,3 @@ def export(
             typer.echo(f"warning: {doubt}", err=True)
         if format_of(out, "mapping").uses_iris and (plain := ids_without_namespace(mapping, metadata)):
             typer.echo(visible(missing_namespace_note(plain)), err=True)
-
-
-def _mapping(aligner: StoredRun | MixTEA, how: dict[str, Any], asked: dict[str, Any]) -> Mapping:
-    """Return the stored mapping, or one with other options."""
-    if isinstance(aligner, StoredRun):
-        return aligner.map(**how)
-    return aligner.map(**how, **map_arguments(asked))
-
-
-def _beside(metadata: MappingMetadata) -> MappingMetadata:
-    """Return the metadata of a second set, with an identifier of its own."""
-    return replace(metadata, set_id=f"{metadata.set_id.rstrip('/')}/relations") if metadata.set_id else metadata

@@ -1,23 +1,35 @@
-"""mixtea fit"""
+"""mixtea fit, mixtea demo"""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from mixtea.cli import options
-from mixtea.cli.task_options import TaskOptions, reads_task
-from mixtea.cli.training import TrainingConsole
+from mixtea.cli.console import TrainingConsole
+from mixtea.cli.options import TaskOptions, reads_task
+from mixtea.cli.settings import read_settings
+from mixtea.cli.tables import cell_text, new_table
+from mixtea.compute.torchrun import is_first
 from mixtea.config import parse_setting
-from mixtea.config_file import read_settings
 from mixtea.errors import ConfigError
+from mixtea.example import load_example
 from mixtea.graph.task import Task
+from mixtea.messages import visible
 from mixtea.pipeline import train
-from mixtea.review.merge import merge_decision_file
+from mixtea.review.learning import merge_decision_file
 from mixtea.update_run import EARLIER_RUNS_KEPT
 from mixtea.update_run import update as make_again
+
+if TYPE_CHECKING:
+    from mixtea.aligner import MixTEA
+
 
 NOT_WITH_UPDATE = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
 ALLOWED_WITH_RESUME = {  # options that go with --resume alone; of settings, those that it began with
@@ -116,7 +128,7 @@ def fit(
     if update is not None:
         check_only_updated(context, read)
         chosen_preset = preset if is_on_command_line(context, "preset") else None
-        make_again(task, update, keep_earlier=keep, preset=chosen_preset, watch=TrainingConsole(), **chosen)
+        make_again(task, update, keep_earlier=keep, preset=chosen_preset, callbacks=TrainingConsole(), **chosen)
         return
     if out is None:
         raise ConfigError("Name the run folder to write: --out RUN, or --update RUN for one that is there.")
@@ -134,7 +146,7 @@ def fit(
         warm_start=warm_start,
         checkpoint_every=checkpoint_every,
         tensorboard=tensorboard,
-        watch=TrainingConsole(),
+        callbacks=TrainingConsole(),
         **chosen,
     )
 
@@ -174,3 +186,46 @@ def chosen_settings(
     chosen |= changed | (dict([parse_setting(f"voters={voters}")]) if voters is not None else {})
     chosen |= {name: value for name, value in (("seed", seed), ("device", device)) if value is not None}
     return chosen
+
+
+DEMO = Path("runs/demo")
+
+
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The run folder to write; by default runs/demo, where an earlier demo is replaced."),
+    ] = None,
+    preset: options.Preset = "best",
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in --out.")] = False,
+    device: options.Device = None,
+) -> None:
+    """Align the bundled example: the world by GeoNames (English) and by Unicode CLDR (French).
+
+    Example: mixtea demo --out runs/demo
+    """
+    settings: dict[str, Any] = {"seed": seed} | ({"device": device} if device else {})
+    place, overwrite = out or DEMO, overwrite or out is None
+    aligner = train(load_example, place, preset=preset, overwrite=overwrite, callbacks=TrainingConsole(), **settings)
+    if not is_first():
+        return
+    Console().print(examples(aligner, seed))
+    run = visible(shlex.quote(str(place)))
+    typer.echo(f"Next: mixtea predict {run} --out candidates.tsv    (or: mixtea export {run} --out mapping.tsv)")
+
+
+def examples(aligner: MixTEA, seed: int, n: int = 10) -> Table:
+    """Show ten random test links: the predicted target, among all targets, and whether it is right."""
+    task, candidates = aligner.task_, aligner.predict(k=1)
+    predicted = dict(zip(candidates.source_index.tolist(), range(len(candidates)), strict=True))
+    headings = ("source", "predicted target", "probability", "right?")
+    table = new_table("Ten mappings of test entities, drawn at random", headings, right=["probability"])
+    drawn = np.random.default_rng(seed).choice(len(task.test), size=min(n, len(task.test)), replace=False)
+    for source, truth in task.test[drawn].tolist():
+        row = predicted[source]
+        target = int(candidates.target_index[row, 0])
+        verdict = "yes" if target == truth else f"no: {task.target.display(truth)}"
+        names = (task.source.display(source), task.target.display(target))
+        table.add_row(*map(cell_text, names), f"{candidates.probability[row, 0]:.2f}", cell_text(verdict))
+    return table

@@ -1,20 +1,22 @@
-"""mixtea inspect"""
+"""mixtea inspect, mixtea split"""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from mixtea.cli import options
+from mixtea.cli.console import one_line
+from mixtea.cli.options import TaskOptions, reads_task
 from mixtea.cli.tables import count_table, estimate_table, file_table, kinds_line, relation_table
-from mixtea.cli.task_options import TaskOptions, reads_task
 from mixtea.config import PRESETS, Config
-from mixtea.evaluation.inspect_columns import column_lines
-from mixtea.evaluation.inspect_text import text_summary, text_summary_lines
+from mixtea.evaluation.inspection import column_lines, text_summary, text_summary_lines
 from mixtea.graph.task import Task
 from mixtea.io.checks import summary, synonyms_line, task_warnings
+from mixtea.io.links.read import SHARES
 from mixtea.io.naming import name_coverage_line
 from mixtea.messages import json_text, visible
 
@@ -101,3 +103,46 @@ def estimates(task: Task, device_name: str) -> dict[str, Any]:
             "seconds_with_suggestion": expected.seconds_with_suggestion,
         }
     return found
+
+
+def split(
+    links: Annotated[Path, typer.Argument(metavar="LINKS", help="A file of links, in any format that is read.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder for the files.")],
+    train: Annotated[float, typer.Option(min=0, max=1, help="The share of training links.")] = SHARES["train"],
+    valid: Annotated[float, typer.Option(min=0, max=1, help="The share of validation links.")] = SHARES["valid"],
+    test: Annotated[float, typer.Option(min=0, max=1, help="The share of test links.")] = SHARES["test"],
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 1,
+    names: Annotated[
+        str, typer.Option(metavar="NAME,NAME,...", help="What the files are called; else train_links, valid_links ...")
+    ] = "",
+    overwrite: options.Overwrite = False,
+    separator: options.Separator = None,
+    limit: options.Limit = None,
+) -> None:
+    """Deal links out at random into files to train, to validate and to test; a share of 0 has no file.
+
+    Every link is in one of them. Links that share an entity stay together, so that no entity is in two files. CSV,
+    SSSOM, Parquet and tab-separated text keep their format, and all but Parquet their header and all columns; Excel,
+    SQLite and JSON become CSV, other formats tab-separated text.
+
+    Examples:
+
+    mixtea split links.tsv --out parts
+
+    mixtea split reference.rdf --train 0.3 --valid 0 --test 0.7 --seed 5 --out parts --names seeds,held_out
+
+    mixtea split gt.csv --separator "#" --out parts
+    """
+    from mixtea.export.splits import split_file
+
+    shares = {"train": train, "valid": valid, "test": test}
+    chosen = [name.strip() for name in names.split(",")] if names else []
+    parts, warnings = split_file(
+        links, out, shares, seed=seed, names=chosen, overwrite=overwrite, limits=options.limits(limit),
+        separator=separator,
+    )  # fmt: skip
+    for warning in warnings:
+        typer.echo(one_line(f"warning: {warning}"), err=True)
+    total = sum(part.n_links for part in parts.values())
+    for part in parts.values():
+        typer.echo(one_line(f"{part.path}: {part.n_links:,} of {total:,} links"), err=True)

@@ -91,8 +91,7 @@ def _move(
 ) -> None:  # fmt: skip
     """Export, import or copy decisions."""
     from mixtea.review.import_export import read_decisions, write_decisions
-    from mixtea.review.learning import known_targets
-    from mixtea.review.reviewers import measure_reviewers
+    from mixtea.review.reviewers import known_targets, measure_reviewers
     from mixtea.runs.atomic import check_new_file
     from mixtea.runs.reader import StoredRun
 

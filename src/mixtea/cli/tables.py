@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +14,7 @@ from mixtea.compute.intervals import MIN_CASES_ALONE, interval_text
 from mixtea.config import PRESETS, Config
 from mixtea.decide.answers import Answers
 from mixtea.decide.new_entities import Matches
-from mixtea.evaluation.by_voter import HITS, LINKS, NOTE, PARTS, voters_text
+from mixtea.evaluation.scores import HITS, LINKS, NOTE, PARTS, voters_text
 from mixtea.fields import assignments
 from mixtea.graph.task import Task
 from mixtea.messages import MAX_LABEL_LENGTH, METRICS, decoded_by, origin_of, visible
@@ -28,9 +28,12 @@ def cell_text(value: object, longest: int = MAX_CELL_CHARS) -> Text:
     return Text(visible(value, longest))
 
 
-def approximate_label(config: Config) -> str:
-    """Return the approximate settings, as `votes_every=2, normaliser=moments`; empty for an exact run."""
-    return ", ".join(assignments(config.approximations()))
+def new_table(title: str | Text, headings: Sequence[str], right: Container[str] = ()) -> Table:
+    """Return a table without rows, with the columns `right` flush right."""
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left")
+    return table
 
 
 def score_table(
@@ -43,14 +46,12 @@ def score_table(
     unlinked = "" if config.only_student_decodes else "unlinked "
     pool = "their own ends" if config.candidates == "given" else f"all {unlinked}entities"
     if config.approximations():
-        title += f", approximate ({approximate_label(config)})"
+        title += f", approximate ({', '.join(assignments(config.approximations()))})"
     decoder = f"{config.decoder.replace('_', '-')}, {decoded_by(answers.active_voters)}"
     caption = f"{title} ({behind['hits@1']:,} links, ranked among {pool}, ties in expectation; {decoder})"
     said = "; ".join([*_trust(scores, behind), *filter(None, [origin_of(answers.task.links_from)])])
-    table = Table(title=cell_text(caption), title_justify="left", caption=said or None, caption_justify="left")
-    table.add_column("direction")
-    for name in METRICS.values():
-        table.add_column(name, justify="right")
+    table = new_table(cell_text(caption), ["direction", *METRICS.values()], right=METRICS.values())
+    table.caption, table.caption_justify = said or None, "left"
     for label, prefix in (("source to target", ""), ("target to source", "backward_")):
         table.add_row(label, *(_share(scores, behind, prefix + metric) for metric in METRICS))
     return table
@@ -58,10 +59,9 @@ def score_table(
 
 def evidence_table(found: pd.DataFrame) -> Table:
     """Return Hit@1 by deciding voters, and by whether the names of a link are equal."""
-    table = Table(title="Hit@1 by evidence", title_justify="left", caption=NOTE, caption_justify="left")
-    table.add_column("decided by")
-    for part, words in PARTS.items():
-        table.add_column(f"{words} ({int(found[part + LINKS].iloc[0]):,})", justify="right")
+    parts = [f"{words} ({int(found[part + LINKS].iloc[0]):,})" for part, words in PARTS.items()]
+    table = new_table("Hit@1 by evidence", ["decided by", *parts], right=parts)
+    table.caption, table.caption_justify = NOTE, "left"
     for name, row in found.iterrows():
         shares = (row[part + HITS] for part in PARTS)
         table.add_row(
@@ -97,9 +97,8 @@ def _trust(scores: Mapping[str, float], behind: Mapping[str, int]) -> list[str]:
 
 def match_table(found: Matches) -> Table:
     """Return the candidates of new entities, with the decision at the first one."""
-    table = Table(title=cell_text(found.summary()), title_justify="left")
-    for heading in ("source", "decision", "target", "", "probability", "taken by"):
-        table.add_column(heading, justify="right" if heading == "probability" else "left")
+    headings = ("source", "decision", "target", "", "probability", "taken by")
+    table = new_table(cell_text(found.summary()), headings, right=["probability"])
     for row in found.frame.itertuples():
         first = row.rank == 1
         ends = (row.source if first else "", row.decision, row.target or "–", found.label(row.target) or "")
@@ -111,9 +110,8 @@ def match_table(found: Matches) -> Table:
 
 def count_table(task: Task) -> Table:
     fold = f", fold {task.fold}" if task.fold else ""
-    table = Table(title=cell_text(visible(task.name, MAX_LABEL_LENGTH) + fold), title_justify="left")
-    for heading in ("", "entities", "relations", "triples", "attribute triples", "without triples"):
-        table.add_column(heading, justify="right" if heading else "left")
+    counted = ("entities", "relations", "triples", "attribute triples", "without triples")
+    table = new_table(cell_text(visible(task.name, MAX_LABEL_LENGTH) + fold), ["", *counted], right=counted)
     for name, graph in (("source", task.source), ("target", task.target)):
         counts = (graph.n_entities, graph.n_relations, graph.n_triples, graph.n_attribute_triples)
         table.add_row(name, *(f"{c:,}" for c in (*counts, int(graph.isolated().sum()))))
@@ -132,9 +130,8 @@ def kinds_line(found: Mapping[str, Any]) -> str:
 
 def file_table(found: Mapping[str, Any]) -> Table:
     """Return the files of both graphs, from `summary`."""
-    table = Table(title="Files read", title_justify="left")
-    for heading in ("", "file", "format", "triples", "attribute triples"):
-        table.add_column(heading, justify="right" if "triples" in heading else "left")
+    counted = ("triples", "attribute triples")
+    table = new_table("Files read", ["", "file", "format", *counted], right=counted)
     for side in SIDES:
         for file in found[side]["files"]:
             counts = (f"{file[name]:,}" for name in ("triples", "attribute_triples"))
@@ -144,10 +141,7 @@ def file_table(found: Mapping[str, Any]) -> Table:
 
 def relation_table(found: Mapping[str, Any]) -> Table:
     """Return the most frequent relations of both graphs side by side, from `summary`."""
-    table = Table(title="Most frequent relations", title_justify="left")
-    for side in SIDES:
-        table.add_column(side)
-        table.add_column("triples", justify="right")
+    table = new_table("Most frequent relations", ["source", "triples", "target", "triples"], right=["triples"])
     rows = ([(row["relation"], f"{row['triples']:,}") for row in found[side]["top_relations"]] for side in SIDES)
     for left, right in zip_longest(*rows, fillvalue=("", "")):
         table.add_row(*(cell_text(value, MAX_LABEL_LENGTH) for value in (*left, *right)))
@@ -155,10 +149,9 @@ def relation_table(found: Mapping[str, Any]) -> Table:
 
 
 def estimate_table(estimates: Mapping[str, Any]) -> Table:
+    measures = ("memory", "an epoch", "epochs", "in all")
     title = f"To expect on {estimates['device']} (within a factor of two)"
-    table = Table(title=cell_text(title), title_justify="left")
-    for heading in ("preset", "memory", "an epoch", "epochs", "in all", "suggestion"):
-        table.add_column(heading, justify="left" if heading in ("preset", "suggestion") else "right")
+    table = new_table(cell_text(title), ["preset", *measures, "suggestion"], right=measures)
     for preset in (name for name in PRESETS if name in estimates):
         row = estimates[preset]
         quick = row["suggestion"] == {"max_epochs": 0}

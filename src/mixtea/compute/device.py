@@ -1,4 +1,4 @@
-"""Choice of the device, and deterministic algorithms on it."""
+"""Choice of the device, deterministic algorithms and the number of threads."""
 
 from __future__ import annotations
 
@@ -35,13 +35,23 @@ def describe_device(device: torch.device) -> str:
 
 
 @contextmanager
-def reproducible(wanted: bool) -> Iterator[None]:
-    """Use only deterministic algorithms while the block runs."""
-    before = torch.are_deterministic_algorithms_enabled()
+def reproducible(wanted: bool, threads: int | None = None) -> Iterator[None]:
+    """Use only deterministic algorithms, and so many threads (None: as many as now), while the block runs.
+
+    The number of threads decides how products and sums round. Afterwards it is as before, whatever the block has set.
+    """
+    before, threads_before = torch.are_deterministic_algorithms_enabled(), torch.get_num_threads()
     if wanted:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
     try:
+        set_threads(threads or threads_before)
         yield
     finally:
+        set_threads(threads_before)
         torch.use_deterministic_algorithms(before)
+
+
+def set_threads(n: int) -> None:
+    if n != torch.get_num_threads():
+        torch.set_num_threads(n)

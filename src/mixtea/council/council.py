@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
 from mixtea.compute.array_checks import check_numbers
 from mixtea.compute.arrays import State
@@ -29,14 +30,12 @@ from mixtea.council.weights import shrunk_hits, view_weights, vote_weights
 from mixtea.errors import ConfigError
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
 from mixtea.voters.directions import directions
 from mixtea.voters.plugin import make_voter
 from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.validate import memory_for, proposed_pairs, voter_scores
 
-OnRound = Callable[[int, int], None]
 BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
 DIRECTIONS = ("forward", "backward")
 STOP_GROWTH_LATE = 1.03  # growth of sure pairs per round, below which rounds stop
@@ -93,11 +92,10 @@ class Council:
         return self.direction_weights if len(self._directions) == 2 else [1.0]
 
     @torch.no_grad()
-    def prepare(self, on_round: OnRound | None = None) -> None:
+    def prepare(self) -> None:
         """Judge by voters that need no training, learn from the sure pairs, and repeat until there are no more.
 
-        The last round is as precise as can be, those before it are rough. `on_round` is called after each with its
-        number and how many pairs are sure.
+        The last round is as precise as can be, those before it are rough.
         """
         untrained = [voter for voter in self.voters if "vectors" not in voter.needs]
         rounds = self.config.propagation_rounds if any(voter.proposes for voter in untrained) else 0
@@ -109,8 +107,8 @@ class Council:
             if not self._judge(untrained, None, BEFORE_TRAINING, 1 if rough else BELIEF_ROUNDS):
                 return
             n_now = len(self.sure_pairs())
-            if on_round is not None:
-                on_round(number, n_now)
+            for callback in active_callbacks():
+                callback.on_round(number, n_now)
             if not rough:
                 return
             many = n_now >= LATE_PHASE_SHARE * min(self.entities.shape)
@@ -223,7 +221,7 @@ class Council:
             release_free_memory()
         state = self._state(None, epoch, rough)
         for voter in self.voters:
-            doing(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
+            report_step(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
             with memory_for(voter):
                 voter.learn(state)
         self.learned, self.view_weights = True, None

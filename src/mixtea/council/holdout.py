@@ -12,12 +12,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from mixtea.callbacks import report_step
 from mixtea.compute.scored_pairs import ScoredPairs, concat
 from mixtea.config import Config
 from mixtea.council.council import Council, cover_isolated
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.voters.base import Voter
 from mixtea.voters.plugin import make_voter
 
@@ -39,7 +39,7 @@ def holdout_opinions(council: Council) -> ScoredPairs | None:
     untrained = [voter for voter in council.voters if "vectors" not in voter.needs]
     if not len(settled) or not any(voter.proposes for voter in untrained) or all(v.uses_belief for v in untrained):
         return None
-    doing("calibration: judging links as if they were not known")
+    report_step("calibration: judging links as if they were not known")
     for voter in untrained:
         voter.release()  # it has judged for the last time, and others like it judge now
     order = settled[np.random.default_rng(config.seed).permutation(len(settled))]

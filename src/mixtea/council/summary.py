@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from mixtea.callbacks import report_step
 from mixtea.compute.intervals import interval_text
 from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.voters.base import Voter, is_independent
 from mixtea.voters.learned_text import LearnedView
 from mixtea.voters.similarity import SimilarityVoter
@@ -19,7 +19,7 @@ MIN_SHARE_REPORTED = 0.05  # of misleading links; less is usual
 
 def voters_line(voters: Sequence[Voter]) -> str:
     """Describe in a line the applicable voters, their coverage of each side, and the voters without evidence."""
-    doing(f"what {', '.join(voter.name for voter in voters)} can compare")
+    report_step(f"what {', '.join(voter.name for voter in voters)} can compare")
     active = [voter for voter in voters if voter.is_applicable()]
     inactive = [voter.name for voter in voters if voter not in active]
     described = ", ".join(voter.name + _coverage(voter) for voter in active)

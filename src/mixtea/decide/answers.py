@@ -29,7 +29,7 @@ from mixtea.decide.mapping import (
     MAPPED,
     Mapping,
 )
-from mixtea.evaluation.mapping_scores import judged_rows, mapping_scores, threshold_curve
+from mixtea.evaluation.scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
 from mixtea.voters.base import EvidenceKind
 from mixtea.voters.student import VECTORS_GROUP

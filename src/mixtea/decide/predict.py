@@ -12,6 +12,7 @@ from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities
+from mixtea.callbacks import report_step
 from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
 from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, union
@@ -24,7 +25,6 @@ from mixtea.decide.fallback import fallback_targets
 from mixtea.decide.ranked_links import RankedLinks
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.voters.registry import outside_evidence
 
 ONE_TO_ONE = "one_to_one"  # the decoder that gives each target once
@@ -81,7 +81,7 @@ class Predictor:
 
     def answers(self) -> Answers:
         """Return what a run keeps: the best candidates, likeliest first, and the assignment of mappings."""
-        doing("calibration of probabilities, and the mapping")
+        report_step("calibration of probabilities, and the mapping")
         found = self._ranked(CANDIDATES_STORED)
         decided, is_assigned = self._decided()
         held = {name: as_numpy(values) for name, values in self.decoded.opinions.scores.items()}

@@ -102,14 +102,10 @@ def memory_mib(task: Task, config: Config, device: torch.device) -> float:
     layers = entities * config.entity_dim * ((5 + 3 * config.n_layers) * item + config.n_layers)
     vectors = (2 * entities * config.relation_dim + 2 * entities * width + 2 * (n + m) * width) * item
     block = (config.block_mib or block_mib(m * item, device)) if config.normaliser == "exact" else 0
-    own = (layers + vectors) / 2**20 + _voters_mib(task, n + m, config) + min(block, n * m * item / 2**20)
-    return own + LIBRARIES_MIB[device.type]
-
-
-def _voters_mib(task: Task, n: int, config: Config) -> float:
-    """Sum the memory that voters report, and about a dozen numbers per candidate of n open entities."""
-    own = sum(voter.cost().mib for voter in bind_voters(task, config, config.voters))
-    return own + (0 if config.only_vectors_vote else 100 * 1.5 * n * config.vote_candidates / 2**20)
+    voters = sum(voter.cost().mib for voter in bind_voters(task, config, config.voters))
+    judged = 0 if config.only_vectors_vote else 100 * 1.5 * (n + m) * config.vote_candidates  # a dozen numbers each
+    mib = (layers + vectors + judged) / 2**20 + voters + min(block, n * m * item / 2**20)
+    return mib + LIBRARIES_MIB[device.type]
 
 
 def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: float) -> float:
@@ -123,15 +119,11 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
     else:
         names = [name for name in config.voters if name not in STRUCTURE_VOTERS]
         others = {voter.opinion: voter.cost().products for voter in bind_voters(task, config, names)}
-        vote = product * (2 * OPEN_SHARE + sum(others.values())) / speed + _judgement_seconds(n + m, config, kind)
+        vote = product * (2 * OPEN_SHARE + sum(others.values())) / speed
+        vote += CANDIDATE_SECONDS[kind] * (n + m) * config.vote_candidates
     sweeps = vote / config.votes_every + loss / speed if config.pseudo_weight > 0 else 0.0
     encodings = (1 + config.encode_twice) * ENCODER_FLOP[kind] * entities * width
     return max(sweeps + encodings / speed, MIN_EPOCH_SECONDS[kind])
-
-
-def _judgement_seconds(n: int, config: Config, kind: str) -> float:
-    """Return the seconds in which all voters judge the candidates of n open entities."""
-    return CANDIDATE_SECONDS[kind] * n * config.vote_candidates
 
 
 def seconds_beside(task: Task, config: Config, device: torch.device, speed: float) -> float:
@@ -140,7 +132,7 @@ def seconds_beside(task: Task, config: Config, device: torch.device, speed: floa
     kind, candidates = device.type, (n + m) * config.vote_candidates
     if config.only_vectors_vote:
         return 0.0
-    judged, answers = _judgement_seconds(n + m, config, kind), ANSWER_SECONDS * candidates + START_SECONDS[kind]
+    judged, answers = CANDIDATE_SECONDS[kind] * candidates, ANSWER_SECONDS * candidates + START_SECONDS[kind]
     if "propagation" not in config.voters or not config.propagation_rounds:
         return 3 * judged + answers
     search = 2 * 2 * n * m * config.propagation_search_dim * OVERHEAD[kind] / speed

@@ -10,9 +10,9 @@ import pandas as pd
 
 from mixtea.compute.intervals import interval
 from mixtea.errors import ConfigError, DataError, Problems, shorten
-from mixtea.evaluation.by_type import by_type
 from mixtea.evaluation.mapping_files import OTHER, PairFile, join_files, read_pairs
-from mixtea.evaluation.mapping_scores import ENDS, are_links, judged_rows, precision_recall_f1
+from mixtea.evaluation.representativeness import members_by_type
+from mixtea.evaluation.scores import ENDS, are_links, judged_rows, precision_recall_f1
 from mixtea.graph.graph import Graph
 from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.load_graph import read_graph
@@ -20,6 +20,7 @@ from mixtea.io.memory.dispatch import FRAME, InMemory, Input, parse_inputs
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.table_layout import use_separator
 
+UNTYPED = "no type"
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 Row = dict[str, Any]
 
@@ -121,7 +122,7 @@ def evaluate(
     kept, sure = _confident(found, threshold)
     judge = _Judge(links, rejected, complete=not partial)
     said = (*said, *_sentences([found, *truths]), *sure)
-    typed, levels = by_type(judge, kept, links, graphs), _thresholds(judge, kept)
+    typed, levels = _by_type(judge, kept, links, graphs), _thresholds(judge, kept)
     return Evaluation(judge(kept), not partial, threshold, typed, levels, _unknown(kept, links, graphs), said)
 
 
@@ -214,6 +215,22 @@ def _confident(found: PairFile, threshold: float) -> tuple[pd.DataFrame, tuple[s
         else ()
     )
     return found.frame[no_confidence | (found.frame["probability"] >= threshold)], said
+
+
+def _by_type(judge: _Judge, mapped: pd.DataFrame, links: pd.DataFrame, graphs: list[Graph | None]) -> list[Row]:
+    """Score the pairs and links of each rdf:type, by their sources; most links first.
+
+    Where only the target graph is known, by their targets. An entity with several types counts for each.
+    """
+    for end, graph in zip(ENDS, graphs, strict=True):
+        if graph is not None:
+            groups = members_by_type(graph)
+            others = {*mapped[end], *links[end]}.difference(*groups.values())
+            groups |= {UNTYPED: others} if others else {}
+            parts = ((name, mapped[mapped[end].isin(ids)], links[links[end].isin(ids)]) for name, ids in groups.items())
+            rows = [{"type": name} | judge(some, known) for name, some, known in parts if len(some) or len(known)]
+            return sorted(rows, key=lambda row: (-row["links"], -row["mapped"], row["type"]))
+    return []
 
 
 def _thresholds(judge: _Judge, kept: pd.DataFrame) -> list[Row]:

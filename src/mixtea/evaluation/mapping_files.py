@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import Problems
-from mixtea.evaluation.mapping_scores import ENDS
+from mixtea.evaluation.scores import ENDS
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header

@@ -54,7 +54,9 @@ def sample_line(found: Mapping[str, Any]) -> str:
     if found["sources"] < MIN_SOURCES:
         return ""
     texts = {
-        "triples": lambda: _triples_text(found["more_triples"], *found["triples"]),
+        "triples": lambda: "their entities are {} connected, {:,.0f} triples in the median, {:,.0f} of all".format(
+            "better" if found["more_triples"] > 0.5 else "less well", *found["triples"]
+        ),
         "equal_name": lambda: "{:.0%} have an equal name on the other side, {:.0%} of all".format(*found["equal_name"]),
         "class": lambda: "{:.0%} are of class {}, {:.0%} of all".format(
             found["class_share"][0], found["class"], found["class_share"][1]
@@ -66,11 +68,6 @@ def sample_line(found: Mapping[str, Any]) -> str:
     return (
         f"these links are not a random sample of the sources: {differing}; shares over them need not hold for the rest"
     )
-
-
-def _triples_text(more: float, linked: float, everyone: float) -> str:
-    better = "better" if more > 0.5 else "less well"
-    return f"their entities are {better} connected, {linked:,.0f} triples in the median, {everyone:,.0f} of all"
 
 
 def _greater_share(some: np.ndarray, everyone: np.ndarray) -> float:
@@ -88,10 +85,8 @@ def _differ(shares: Sequence[float], n: int) -> bool:
 
 def _most_different_class(graph: Graph, linked: np.ndarray, everyone: np.ndarray) -> dict[str, Any]:
     """Find the class whose shares of the two differ most, by its display name, and both shares; {} without classes."""
-    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
-    names = list(dict.fromkeys(types))
-    number = {name: place for place, name in enumerate(names)}
-    members = np.unique(np.stack([owners, [number[name] for name in types]], axis=1).astype(np.int64), axis=0)
+    owners, codes, names = _types(graph)
+    members = np.unique(np.stack([owners, codes], axis=1).astype(np.int64), axis=0)
     shares = [
         np.bincount(members[np.isin(members[:, 0], side), 1], minlength=len(names)) / len(side)
         for side in (linked, everyone)
@@ -99,6 +94,21 @@ def _most_different_class(graph: Graph, linked: np.ndarray, everyone: np.ndarray
     if not shares[1].any():
         return {}
     most = int(np.abs(shares[0] - shares[1]).argmax())
-    place = int(graph.find(np.array([names[most]], dtype=object))[0])
-    shown = graph.display(place) if place >= 0 else graph.shorten(names[most])
-    return {"class": shown, "class_share": [float(share[most]) for share in shares]}
+    return {"class": names[most], "class_share": [float(share[most]) for share in shares]}
+
+
+def members_by_type(graph: Graph) -> dict[str, set[str]]:
+    """Return the ids of the entities of each rdf:type, by its display name."""
+    owners, codes, names = _types(graph)
+    found: dict[str, set[str]] = {}
+    for id, code in zip(graph.ids[owners], codes.tolist(), strict=True):
+        found.setdefault(names[code], set()).add(id)
+    return found
+
+
+def _types(graph: Graph) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return entities [t], the numbers [t] of their types, and the display names of types: entities too, or values."""
+    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
+    codes, kinds = pd.factorize(np.array([*types, None], dtype=object)[:-1])
+    places = zip(kinds, graph.find(kinds).tolist(), strict=True)
+    return owners, codes, [graph.display(place) if place >= 0 else graph.shorten(kind) for kind, place in places]

@@ -17,9 +17,9 @@ from mixtea.io.links.read import check_links, read_links
 from mixtea.io.safe.limits import current_limits
 from mixtea.review.card import MAX_ALTERNATIVES
 from mixtea.review.decision import ACCEPT, KNOWN, NONE, Decision
-from mixtea.review.learning import known_targets, retrain
+from mixtea.review.learning import retrain
 from mixtea.review.queue import is_known_item, order_rows
-from mixtea.review.reviewers import measure_reviewers
+from mixtea.review.reviewers import known_targets, measure_reviewers
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -9,22 +9,16 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from mixtea.decide.candidates import Candidates
-from mixtea.decide.mapping import Mapping
+from mixtea.decide.mapping import GIVEN, Mapping
 from mixtea.decide.new_entities import Matches
 from mixtea.errors import ConfigError, RunError
-from mixtea.export import candidates as ranked
-from mixtea.export import relations as related
-from mixtea.export.alignment_xml import write_alignment
-from mixtea.export.csv_file import write_csv, write_csv_table
-from mixtea.export.json_file import write_json
+from mixtea.export import rdf, relations, sssom, tables
 from mixtea.export.metadata import MappingMetadata
-from mixtea.export.parquet import write_parquet
-from mixtea.export.rdf import write_ntriples, write_turtle
-from mixtea.export.sssom import write_sssom
-from mixtea.export.tsv import write_changes_tsv, write_tsv
+from mixtea.export.tables import Rows
 from mixtea.relations.alignment import Relations
 
 Content = Literal["mapping", "relations", "candidates", "matches", "changes", "holds_unmapped", "uses_iris"]
@@ -38,30 +32,31 @@ class Format(NamedTuple):
 
     mapping: Callable[[Mapping, Path, MappingMetadata], int]
     relations: Callable[[Relations, Path, MappingMetadata], int] | None = None
-    candidates: Callable[[pd.DataFrame, Path, str], int] | None = None
-    matches: Callable[[Matches, Path], int] | None = None
-    changes: Callable[[pd.DataFrame, Path], int] | None = None
+    candidates: Callable[[Rows, Path], int] | None = None
+    matches: Callable[[Rows, Path], int] | None = None
+    changes: Callable[[Rows, Path], int] | None = None
     holds_unmapped: bool = False
     uses_iris: bool = False
 
 
 FORMATS = {
     ".sssom.tsv": Format(  # before .tsv, with which it ends too
-        write_sssom, related.write_relations_sssom, holds_unmapped=True, uses_iris=True
+        sssom.write_sssom, relations.write_relations_sssom, holds_unmapped=True, uses_iris=True
     ),
     ".tsv": Format(
-        write_tsv, related.write_relations_tsv, candidates=ranked.write_candidates_tsv, changes=write_changes_tsv
+        tables.write_tsv, relations.as_table(tables.write_tsv_rows), candidates=tables.write_tsv_rows,
+        changes=tables.write_changes_tsv,
     ),
-    ".nt": Format(write_ntriples, related.write_relations_ntriples, uses_iris=True),
-    ".ttl": Format(write_turtle, related.write_relations_turtle, uses_iris=True),
-    ".rdf": Format(write_alignment, uses_iris=True),
-    ".parquet": Format(write_parquet, related.write_relations_parquet, holds_unmapped=True),
+    ".nt": Format(rdf.write_ntriples, relations.write_relations_ntriples, uses_iris=True),
+    ".ttl": Format(rdf.write_turtle, relations.write_relations_turtle, uses_iris=True),
+    ".rdf": Format(rdf.write_alignment, uses_iris=True),
+    ".parquet": Format(tables.write_parquet, relations.write_relations_parquet, holds_unmapped=True),
     ".csv": Format(
-        write_csv, related.write_relations_csv, ranked.write_candidates_csv, ranked.write_matches_csv, write_csv_table,
-        holds_unmapped=True,
+        tables.write_csv, relations.as_table(tables.write_csv_rows), tables.write_csv_rows, tables.write_csv_rows,
+        tables.write_csv_rows, holds_unmapped=True,
     ),
     ".json": Format(
-        write_json, related.write_relations_json, ranked.write_candidates_json, ranked.write_matches_json,
+        tables.write_json, relations.as_table(tables.write_json_rows), tables.write_json_rows, tables.write_json_rows,
         holds_unmapped=True,
     ),
 }  # fmt: skip
@@ -127,13 +122,13 @@ def write_new_mapping(mapping: Mapping, path: Path, metadata: Table[str, Any], *
     return write_mapping(mapping, path, MappingMetadata(**metadata))
 
 
-def write_relations(relations: Relations, path: Path, metadata: MappingMetadata | None = None) -> int:
+def write_relations(found: Relations, path: Path, metadata: MappingMetadata | None = None) -> int:
     """Write similar relations, attribute predicates and classes whole or not at all; return the number of rows."""
     writer = format_of(path, "relations").relations
     assert writer is not None
-    metadata = replace(metadata or MappingMetadata(), justification=related.JUSTIFICATION)
-    metadata = metadata.with_graph_iris(relations.source, relations.target).with_id(relations.frame)
-    return writer(relations, path, metadata.with_link_origin(relations.links_from))
+    metadata = replace(metadata or MappingMetadata(), justification=relations.JUSTIFICATION)
+    metadata = metadata.with_graph_iris(found.source, found.target).with_id(found.frame)
+    return writer(found, path, metadata.with_link_origin(found.links_from))
 
 
 def check_candidates_file(path: Path) -> None:
@@ -152,7 +147,34 @@ def write_candidates(candidates: Candidates, mapping: Mapping, path: Path) -> in
     check_candidates_file(path)
     writer = FORMATS.get(path.suffix.lower(), FORMATS[".tsv"]).candidates
     assert writer is not None
-    return writer(ranked.decided_candidates(candidates, mapping), path, mapping.links_from)
+    advice = ".csv and .json can take it, or mend the id."
+    return writer(Rows(decided_candidates(candidates, mapping), "candidates", mapping.links_from, advice=advice), path)
+
+
+def decided_candidates(candidates: Candidates, mapping: Mapping) -> pd.DataFrame:
+    """Return ranked candidates with the columns decision and evidence.
+
+    The decision is "mapped", "mapped anyway" or "further target" at the targets that the mapping gives the source: they
+    follow at rank k + 1 where they are not among the k best. Else the first candidate has the reason for no target ("no
+    counterpart", "target taken", "unsure", "no evidence"), or "given" for a given link. The evidence is that of what is
+    mapped.
+    """
+    frame, pairs, ends = candidates.to_frame(), mapping.pairs(), ["source", "target"]
+    listed = pd.MultiIndex.from_frame(pairs[ends]).isin(pd.MultiIndex.from_frame(frame[ends]))
+    missing = pairs.loc[~listed, [*ends, "probability", "voters"]]
+    missing = missing.assign(rank=int(frame["rank"].max()) + 1 if len(frame) else 1, score=np.nan)
+    order = pd.Categorical(pd.concat([frame["source"], missing["source"]]), categories=frame["source"].unique())
+    frame = pd.concat([frame, missing[frame.columns]]).assign(order=order.codes)
+    frame = frame.sort_values(["order", "rank"], kind="stable").drop(columns="order").reset_index(drop=True)
+    said = pairs.set_index(ends)[["decision", "evidence"]].reindex(pd.MultiIndex.from_frame(frame[ends]))
+    mapped = said["decision"].notna().to_numpy()
+    first = (frame["rank"] == 1).to_numpy()
+    unmapped = mapping.frame[mapping.frame["target"].isna()].set_index("source")["decision"]
+    alone = first & frame["source"].isin(unmapped.index).to_numpy()
+    given = first & ~frame["source"].isin(mapping.frame["source"]).to_numpy()
+    why = frame["source"].map(unmapped).to_numpy(dtype=object)
+    decision = np.select([mapped, alone, given], [said["decision"].to_numpy(dtype=object), why, GIVEN], "")
+    return frame.assign(decision=decision, evidence=said["evidence"].fillna("").to_numpy(dtype=object))
 
 
 def check_matches_file(path: Path) -> None:
@@ -164,11 +186,11 @@ def write_matches(found: Matches, path: Path) -> int:
     """Write the candidates of entities that came later; return the number of rows."""
     writer = format_of(path, "matches").matches
     assert writer is not None
-    return writer(found, path)
+    return writer(Rows(found.frame, "candidates"), path)
 
 
 def write_changes(changes: pd.DataFrame, path: Path) -> int:
     """Write the rows of a comparison whole or not at all, with a header; return how many."""
     writer = format_of(path, "changes").changes
     assert writer is not None
-    return writer(changes, path)
+    return writer(Rows(changes, "changes"), path)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pandas as pd
 
 from mixtea.errors import ConfigError
-from mixtea.export.curies import Namespace, is_iri, parse_namespace
+from mixtea.export.identifiers import Namespace, is_iri, parse_namespace
 from mixtea.graph.graph import Graph
 from mixtea.graph.iris import MARK, SIDES, id_namespace
 from mixtea.messages import origin_of
@@ -46,8 +46,8 @@ class MappingMetadata:
 
     `set_id` is an absolute IRI without `#`; if empty, one is made from the mappings, the same for the same mappings.
     `justification` is that of predicted mappings, one of SSSOM's: by default structural matching, or what other
-    evidence supports the pair. `with_unmapped` adds a row for each source entity without a counterpart
-    (.sssom.tsv, .parquet, .csv and .json only), `all_columns` the columns of .csv beside the four default ones.
+    evidence supports the pair. `with_unmapped` adds a row for each source entity without a counterpart,
+    in formats that can hold such rows; `all_columns` the columns of .csv beside the four default ones.
     `source_namespace` and `target_namespace`, `URL` or `PREFIX=URL`, are where ids that are not IRIs get some; by
     default a namespace below `set_id`.
     """
@@ -147,8 +147,3 @@ class MappingMetadata:
         date = self.date.isoformat() if self.date else ""
         found = {"mapping_tool": "mixtea", "mapping_tool_version": self.tool_version, "mapping_date": date}
         return {name: value for name, value in found.items() if value}
-
-
-def add_link_origin(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
-    """Add a column with the origin of links that were not given: a table has no other place for it."""
-    return frame if links_from == "given" else frame.assign(links_from=links_from)

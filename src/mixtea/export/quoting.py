@@ -10,10 +10,12 @@ from pathlib import Path
 from mixtea.errors import RunError, shorten
 from mixtea.messages import HALF_CHARACTER
 
+DEFAULT_ADVICE = ".parquet can take it, or mend the id."
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./#%?=&~+:@-]|(?<!:) (?=[A-Za-z0-9_]))*(?<!:)")
 _NOT_TEXT = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 _FOLDED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_LINE_SEPARATORS = re.compile("[\t\n\r]")
 _SEPARATORS = re.compile('[\t\n\r"\x0b\x0c\x1c-\x1e\x85\u2028\u2029]')
 
 
@@ -55,9 +57,6 @@ def plain_line(text: str) -> str:
     return _CONTROLS.sub(" ", text)
 
 
-DEFAULT_ADVICE = ".parquet can take it, or mend the id."
-
-
 def raise_unsupported(path: Path, problems: dict[str, str], kind: str = "entity") -> None:
     """Raise an error with the first of `problems`: an entity, what is wrong with it, and what to do."""
     if problems:
@@ -86,3 +85,16 @@ def surrogate_label_problems(ids: Iterable[str | None], labels: Iterable[str | N
 
 def surrogate_problem(character: str) -> str:
     return character_problem(character, "which is half a character", "No format can take it: mend the text.")
+
+
+def line_problem(id: str, advice: str = DEFAULT_ADVICE) -> str:
+    """Return why a line without quotes cannot hold an id: separators, or a byte order mark in front; "" if it can."""
+    if not id:
+        return f"has no label, where a line needs one. {advice}"
+    if half := HALF_CHARACTER.search(id):
+        return surrogate_problem(half[0])
+    if found := _LINE_SEPARATORS.search(id):
+        return character_problem(found[0], "which separates columns or lines in .tsv", advice)
+    if id[0] == "\ufeff":
+        return character_problem(id[0], "which readers drop from the start of a file", advice)
+    return ""

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
-from mixtea.export.csv_file import write_csv_table
-from mixtea.export.curies import SSSOM_PREFIXES, Curies, known_prefixes
-from mixtea.export.identifiers import IriAssigner, drop_blank_nodes, optional_texts
-from mixtea.export.json_file import write_json_table
-from mixtea.export.metadata import MappingMetadata, add_link_origin
-from mixtea.export.parquet import write_columns
-from mixtea.export.quoting import raise_unsupported, surrogate_problems
+from mixtea.export.identifiers import SSSOM_PREFIXES, Curies, IriAssigner, drop_blank_nodes, known_prefixes
+from mixtea.export.metadata import MappingMetadata
+from mixtea.export.quoting import raise_unsupported
 from mixtea.export.rdf import write_triples
-from mixtea.export.sssom import check_rows, display_labels, format_numbers, write_slots
-from mixtea.export.tsv import write_tsv_table
+from mixtea.export.sssom import check_rows, entity_columns, format_numbers, write_slots
+from mixtea.export.tables import Rows, check_text, write_columns
 from mixtea.graph.iris import SIDES
 from mixtea.relations.alignment import Relations
 
 JUSTIFICATION = "semapv:InstanceBasedMatching"
-NUMBER_COLUMNS = ("score", "count", "source_count", "target_count")
-EXTENSIONS = {f"ext_{name}": "xsd:double" for name in NUMBER_COLUMNS[1:]}
+COUNTS = ("count", "source_count", "target_count")
+EXTENSIONS = {f"ext_{name}": "xsd:double" for name in COUNTS}
 SSSOM_TYPES = {"relation": "rdf property", "attribute": "rdf property", "class": "rdfs class"}  # as SSSOM calls them
 EQUIVALENT_PREDICATES = {
     "relation": "owl:equivalentProperty",
@@ -35,45 +30,21 @@ SUB_PREDICATES = {"relation": "rdfs:subPropertyOf", "attribute": "rdfs:subProper
 RELATED_MATCH = "skos:relatedMatch"  # narrower or broader than the inverse, for which there is no word
 
 
-def write_relations_tsv(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """Write all columns, with a header."""
-    frame = relations.to_frame()
-    texts = {name: format_numbers(frame[name]) for name in NUMBER_COLUMNS}
-    inverse = ["true" if turned else "false" for turned in frame["inverse"]]
-    return write_tsv_table(
-        add_link_origin(frame.assign(**texts, inverse=inverse), relations.links_from), path, kind="id"
-    )
+def as_table(write: Callable[[Rows, Path], int]) -> Callable[[Relations, Path, MappingMetadata], int]:
+    """Turn a writer of tables into one of relations, with all columns."""
+
+    def written(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
+        head = metadata.slots() | metadata.tool_slots()
+        return write(Rows(relations.to_frame(), "relations", relations.links_from, head, kind="id"), path)
+
+    return written
 
 
 def write_relations_parquet(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
     """Write all columns."""
-    _check_text(relations, path)
-    frame = relations.frame
-    kinds = dict.fromkeys(NUMBER_COLUMNS, pa.float64()) | {"inverse": pa.bool_()}
-    columns = {name: pa.array(frame[name].tolist(), kinds.get(name, pa.string())) for name in frame.columns}
-    write_columns(columns, path, metadata, {})
-    return len(frame)
-
-
-def write_relations_csv(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """Write all columns, with a header."""
-    _check_text(relations, path)
-    return write_csv_table(add_link_origin(relations.to_frame(), relations.links_from), path)
-
-
-def write_relations_json(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    """Write the metadata, and under `relations` all columns."""
-    _check_text(relations, path)
-    head = metadata.slots() | metadata.tool_slots() | {"links_from": relations.links_from}
-    return write_json_table(relations.to_frame(), path, "relations", head)
-
-
-def _check_text(relations: Relations, path: Path) -> None:
-    raise_unsupported(
-        path,
-        surrogate_problems([*optional_texts(relations.frame["source"]), *optional_texts(relations.frame["target"])]),
-        "id",
-    )
+    check_text(relations.frame, path, "id")
+    write_columns(relations.frame, path, metadata)
+    return len(relations)
 
 
 def write_relations_ntriples(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
@@ -102,21 +73,17 @@ def write_relations_sssom(relations: Relations, path: Path, metadata: MappingMet
     curies = Curies(known_prefixes(relations, metadata))
     predicates = [_predicate(row) for row in rows.itertuples(index=False)]
     types = [SSSOM_TYPES[kind] for kind in rows["kind"]]
-    columns = {
-        "subject_id": [curies.contract(iri) for iri in rows["source_iri"]],
-        "subject_label": display_labels(
-            optional_texts(rows["source"]), optional_texts(rows["source_iri"]), relations.source
-        ),
-        "predicate_id": predicates,
-        "object_id": [curies.contract(iri) for iri in rows["target_iri"]],
-        "object_label": display_labels(
-            optional_texts(rows["target"]), optional_texts(rows["target_iri"]), relations.target
-        ),
-        "mapping_justification": [metadata.justification] * len(rows),
-        "subject_type": types,
-        "object_type": types,
-        "confidence": format_numbers(rows["score"]),
-    } | {f"ext_{name}": format_numbers(rows[name]) for name in NUMBER_COLUMNS[1:]}
+    columns = (
+        entity_columns(rows, relations, curies)
+        | {
+            "predicate_id": predicates,
+            "mapping_justification": [metadata.justification] * len(rows),
+            "subject_type": types,
+            "object_type": types,
+            "confidence": format_numbers(rows["score"]),
+        }
+        | {f"ext_{name}": format_numbers(rows[name]) for name in COUNTS}
+    )
     curies.require({*predicates, metadata.justification})
     write_slots(columns, path, metadata, metadata.tool_slots(), curies, EXTENSIONS)
     return len(rows)

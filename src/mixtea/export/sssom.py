@@ -15,9 +15,15 @@ import pandas as pd
 
 from mixtea.decide.mapping import GIVEN as GIVEN_LINK
 from mixtea.decide.mapping import MAPPED, Mapping
-from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.identifiers import add_iris, labels_of, optional_texts, rows_to_write
-from mixtea.export.link_metadata import add_link_slots
+from mixtea.export.identifiers import (
+    Curies,
+    add_iris,
+    is_iri,
+    known_prefixes,
+    labels_of,
+    optional_texts,
+    rows_to_write,
+)
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import (
     character_problem,
@@ -27,7 +33,8 @@ from mixtea.export.quoting import (
     tsv_text,
     yaml_text,
 )
-from mixtea.graph.graph import Graph
+from mixtea.io.formats.link_tables import parse_confidences
+from mixtea.io.formats.sssom import REFERENCES, SLOTS, Slots
 from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
 from mixtea.voters.base import EvidenceKind
@@ -41,6 +48,9 @@ JUSTIFICATIONS: dict[str, str] = {  # by kind of evidence
 }
 BY_STRUCTURE, BY_SEVERAL = JUSTIFICATIONS["structure"], "semapv:CompositeMatching"
 GIVEN_JUSTIFICATION = "semapv:UnspecifiedMatching"
+ALWAYS_FILLED = ("predicate_id", "mapping_justification")  # of given links, by a default if one has none
+REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
+FIRST_SLOTS = ("subject_id", "subject_label", "predicate_id", "predicate_modifier", "object_id", "object_label")
 NO_TERM_FOUND = "sssom:NoTermFound"
 EXTENSIONS = {
     "ext_runner_up": "linkml:Uriorcurie",
@@ -71,17 +81,15 @@ def write_slots(
     columns: dict[str, list[str]], path: Path, metadata: MappingMetadata, shared: dict[str, str], curies: Curies,
     extensions: dict[str, str],
 ) -> None:  # fmt: skip
-    """Write columns by slot name, in SSSOM's order, with slots that all rows share and the types of extensions."""
-    columns = {name: values for name, values in columns.items() if name in _REQUIRED or any(values)}
+    """Write columns by slot name, with slots that all rows share and the types of extensions."""
+    names = [*(name for name in FIRST_SLOTS if name in columns), *(name for name in columns if name not in FIRST_SLOTS)]
+    columns = {name: columns[name] for name in names if name in REQUIRED or any(columns[name])}
     used = {name: kind for name, kind in extensions.items() if name in columns}
     used |= dict.fromkeys((f"ext_{name}" for name in metadata.id_notes()), "xsd:anyURI")
     head = "".join(f"#{line}\n" for line in _head(used, metadata, shared, curies))
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(head + "\t".join(columns) + "\n")
         file.writelines("\t".join(map(tsv_text, row)) + "\n" for row in zip(*columns.values(), strict=True))
-
-
-_REQUIRED = ("subject_id", "predicate_id", "object_id", "mapping_justification")
 
 
 def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kind: str = "entity") -> None:
@@ -97,46 +105,44 @@ def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kin
     raise_unsupported(path, problems, kind)
 
 
+def entity_columns(rows: pd.DataFrame, mapping: Mapping | Relations, curies: Curies) -> dict[str, list[str]]:
+    """Return ids and labels of both ends; sssom:NoTermFound where there is no target.
+
+    Labels are one line: the label of the entity if it has one, else its id if that is not an IRI.
+    """
+    columns: dict[str, list[str]] = {}
+    for slot, side, graph in (("subject", "source", mapping.source), ("object", "target", mapping.target)):
+        ids, iris = optional_texts(rows[side]), optional_texts(rows[f"{side}_iri"])
+        labels = zip(labels_of(ids, graph), ids, iris, strict=True)
+        columns[f"{slot}_id"] = [curies.contract(iri) if iri else NO_TERM_FOUND for iri in iris]
+        columns[f"{slot}_label"] = [
+            plain_line(label or (id or "") * (iri not in (None, id))) for label, id, iri in labels
+        ]
+    curies.require({c for c in columns["object_id"] if c == NO_TERM_FOUND})
+    return columns
+
+
 def _columns(rows: pd.DataFrame, mapping: Mapping, metadata: MappingMetadata, curies: Curies) -> dict[str, list[str]]:
-    """Return the slots in SSSOM's order, each a column of text."""
-    given = rows["given"].tolist()
-    subject, target, runner_up = (optional_texts(rows[f"{name}_iri"]) for name in ("source", "target", "runner_up"))
-    source_labels = display_labels(optional_texts(rows["source"]), subject, mapping.source)
-    target_labels = display_labels(optional_texts(rows["target"]), target, mapping.target)
-    columns = {
-        "subject_id": [curies.contract(iri or "") for iri in subject],
-        "subject_label": source_labels,
+    """Return the slots of a mapping, each a column of text."""
+    given, runner_up = rows["given"].tolist(), optional_texts(rows["runner_up_iri"])
+    predicted = justifications(rows, metadata, mapping.evidence_kinds)
+    columns = entity_columns(rows, mapping, curies) | {
         "predicate_id": [metadata.predicate] * len(rows),
-        "object_id": [curies.contract(iri) if iri else NO_TERM_FOUND for iri in target],
-        "object_label": target_labels,
         "mapping_justification": [
-            GIVEN_JUSTIFICATION if is_given else why
-            for is_given, why in zip(given, justifications(rows, metadata, mapping.evidence_kinds), strict=True)
+            GIVEN_JUSTIFICATION if is_given else why for is_given, why in zip(given, predicted, strict=True)
         ],
     }
     curies.require({c for name in ("predicate_id", "mapping_justification") for c in columns[name]})
-    curies.require({c for c in columns["object_id"] if c == NO_TERM_FOUND})
     tool = {name: ["" if is_given else value for is_given in given] for name, value in metadata.tool_slots().items()}
+    decisions = [decision or "" for decision in optional_texts(rows["decision"])]
     return columns | tool | {
         "confidence": format_numbers(rows["probability"]),
         "ext_runner_up": [curies.contract(iri) if iri else "" for iri in runner_up],
         "ext_runner_up_probability": format_numbers(rows["runner_up_probability"]),
         "ext_voters": [voters or "" for voters in optional_texts(rows["voters"])],
         "ext_evidence": [evidence or "" for evidence in optional_texts(rows["evidence"])],
-        "ext_decision": _decisions(rows),
+        "ext_decision": [""] * len(rows) if IMPLIED_DECISIONS.issuperset(decisions) else decisions,
     }  # fmt: skip
-
-
-def _decisions(rows: pd.DataFrame) -> list[str]:
-    """Return the decision about each source; all empty if every row is mapped or given."""
-    found = [decision or "" for decision in optional_texts(rows["decision"])]
-    return [""] * len(rows) if IMPLIED_DECISIONS.issuperset(found) else found
-
-
-def display_labels(ids: list[str | None], iris: list[str | None], graph: Graph) -> list[str]:
-    """Return labels in one line: the entity's label if it has one, else its id if that is not an IRI."""
-    found = zip(labels_of(ids, graph), ids, iris, strict=True)
-    return [plain_line(label or (id or "") * (iri not in (None, id))) for label, id, iri in found]
 
 
 def format_numbers(column: pd.Series) -> list[str]:
@@ -172,17 +178,48 @@ def justifications(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[s
     """
     if metadata.justification != BY_STRUCTURE:
         return [metadata.justification] * len(rows)
-    known = {**built_in_evidence(), **kinds}
-    return [_justification(evidence or "", known) for evidence in optional_texts(rows["evidence"])]
-
-
-def _justification(evidence: str, kinds: Table[str, EvidenceKind]) -> str:
-    supporting = {part.partition("=")[0] for part in evidence.split() if "=+" in part}
-    found = {JUSTIFICATIONS[kinds.get(name, "lexical")] for name in supporting} or {BY_STRUCTURE}
-    return found.pop() if len(found) == 1 else BY_SEVERAL
+    known, terms = {**built_in_evidence(), **kinds}, []
+    for evidence in optional_texts(rows["evidence"]):
+        supporting = {part.partition("=")[0] for part in (evidence or "").split() if "=+" in part}
+        found = {JUSTIFICATIONS[known.get(name, "lexical")] for name in supporting} or {BY_STRUCTURE}
+        terms.append(found.pop() if len(found) == 1 else BY_SEVERAL)
+    return terms
 
 
 def shared_justification(rows: pd.DataFrame, metadata: MappingMetadata, kinds: Table[str, EvidenceKind]) -> str:
     """Return one term for all predicted mappings together."""
     found = set(justifications(rows[~rows["given"]], metadata, kinds)) or {metadata.justification}
     return found.pop() if len(found) == 1 else BY_SEVERAL
+
+
+def add_link_slots(
+    columns: dict[str, list[str]], rows: pd.DataFrame, mapping: Mapping, curies: Curies
+) -> dict[str, list[str]]:
+    """Replace the default SSSOM slots of given links by those of the file that they came from."""
+    own = _link_slots(rows, mapping)
+    if not own:
+        return columns
+    found = dict(columns)
+    for name in SLOTS:
+        found[name] = list(columns.get(name, [""] * len(rows)))
+        for place, slots in own.items():
+            said = _written(name, slots.get(name, ""), curies)
+            found[name][place] = said or (found[name][place] if name in ALWAYS_FILLED else "")
+    last = [name for name in found if name.startswith("ext_")]
+    first = [name for name in columns if name not in (*last, *SLOTS[2:])]
+    return {name: found[name] for name in (*first, *SLOTS[2:], *last)}
+
+
+def _link_slots(rows: pd.DataFrame, mapping: Mapping) -> dict[int, Slots]:
+    """Return by row the slots of given links that have some; a file may hold them in the opposite direction."""
+    slots = mapping.slots
+    ends = zip(rows["source"], rows["target"], rows["given"], strict=True)
+    found = ((place, slots.get((s, t)) or slots.get((t, s))) for place, (s, t, given) in enumerate(ends) if given)
+    return {place: said for place, said in found if said}
+
+
+def _written(name: str, text: str, curies: Curies) -> str:
+    """Return a slot as SSSOM writes it; "" if its value is invalid."""
+    if name in REFERENCES:
+        return "|".join(curies.contract(one) for one in text.split("|") if is_iri(one))
+    return "" if name == "confidence" and parse_confidences([text]) is None else plain_line(text)

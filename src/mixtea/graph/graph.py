@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,8 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import NO_LABEL, Labels, label_rank
 from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
 from mixtea.messages import visible
+
+MAX_NAMES_CACHED = 1 << 16  # of entities and of IRIs for display
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +152,15 @@ class Graph:
         rows = self.labels.rows_of(index)
         return self.labels.text[rows[0]] if rows else None
 
-    def display(self, index: int) -> str:
-        """Return the label of an entity, else its IRI with a prefix, else its id."""
-        return self.label(index) or self.shorten(str(self.ids[index]))
+    @cached_property
+    def display(self) -> Callable[[int], str]:
+        """Return the label of an entity by its index, else its IRI with a prefix, else its id; each is found once."""
+        return lru_cache(MAX_NAMES_CACHED)(lambda index: self.label(index) or self.shorten(str(self.ids[index])))
 
-    def shorten(self, iri: str) -> str:
-        return prefixing.shorten(iri, self.prefixes)
+    @cached_property
+    def shorten(self) -> Callable[[str], str]:
+        """Return an IRI with a prefix, if one fits; each is found once."""
+        return lru_cache(MAX_NAMES_CACHED)(partial(prefixing.shorten, prefixes=self.prefixes))
 
 
 MAX_ADDRESS_LENGTH = 2000

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.callbacks import Callbacks, active_callbacks, check_callbacks, report_step, run_callbacks
 from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
 from mixtea.graph.graph import Graph
@@ -44,9 +45,8 @@ from mixtea.io.sniff import format_warnings
 from mixtea.io.table_layout import use_separator
 from mixtea.io.vectors.load import with_vectors
 from mixtea.io.vectors.model_folder import model_folder
-from mixtea.io.vectors.text_model import TextProgress
 from mixtea.messages import visible
-from mixtea.progress import doing, text_progress
+from mixtea.progress import text_callbacks
 
 logger = logging.getLogger(__name__)
 MAX_WARNING = 6000  # characters; a warning may name a file by its whole path
@@ -83,7 +83,7 @@ def load_task(
     source_query: TextOrTexts = None,
     target_query: TextOrTexts = None,
     links_query: TextOrTexts = None,
-    on_texts: TextProgress | None = None,
+    callbacks: Callbacks = (),
 ) -> Task:
     """Load a benchmark folder in OpenEA's layout, or a user's own two graphs and links.
 
@@ -138,8 +138,9 @@ def load_task(
     source_query, target_query, links_query
         A query for each database (`sqlite:FILE`, `.db`, `.sqlite`) among `source`, `target` and `links`: one SELECT.
         Without queries a database is read by its only table, or by the one named behind it: `sqlite:FILE#table`.
-    on_texts
-        Called with the number of texts done and of all; in a notebook the default shows a line.
+    callbacks
+        Objects of `mixtea.Callback` that receive steps, and how many texts a model has encoded; in a notebook the
+        default shows a line about texts.
 
     Returns
     -------
@@ -182,7 +183,7 @@ def load_task(
     of_both, of_source, of_target = (as_texts(value, name) for name, value in chosen.items())
     name_columns = NameColumns(of_both, of_source, of_target)
     options = LoadOptions(strict, seed, names, attributes, links_from, name_columns, column_hints(columns))
-    on_texts = on_texts or text_progress()
+    called_back = check_callbacks(callbacks) or active_callbacks() or text_callbacks()
     if folder is not None:
         if any((*own.values(), *files.values())):
             raise DataError("Give either a folder, or source, target and links; not both.")
@@ -192,8 +193,8 @@ def load_task(
             raise DataError("A benchmark folder has no columns of tables: leave columns (--columns) out.")
         if separator is not None:
             raise DataError("A benchmark folder is separated by tabs; leave the separator out (--separator).")
-        with use_limits(limits), remembered_heads():
-            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, options), on_texts, *vectors)
+        with run_callbacks(called_back), use_limits(limits), remembered_heads():
+            return _with_vectors(_load_folder(as_path(folder, "folder"), fold, options), *vectors)
     if not options.reads_links and (files["train"] or files["valid"]):
         raise DataError("Links are given, or found by names or ids: leave the links out, or links_from (--links-from).")
     missing = [name for name, value in own.items() if not value and name != "links"]
@@ -206,14 +207,14 @@ def load_task(
         options = replace(options, links_from="names")
     if fold is not None:
         raise DataError("Folds belong to a benchmark folder; leave fold out for your own links.")
-    with use_limits(limits), use_separator(separator), remembered_heads():
+    with run_callbacks(called_back), use_limits(limits), use_separator(separator), remembered_heads():
         read = _load_own(sides, files, options, AppliedFilter(graph_filter))
-        return _with_vectors(read, on_texts, *vectors)
+        return _with_vectors(read, *vectors)
 
 
-def _with_vectors(task: Task, on_texts: TextProgress | None, *given: Path | None) -> Task:
+def _with_vectors(task: Task, *given: Path | None) -> Task:
     *files, text_model = given
-    graphs, warnings = with_vectors((task.source, task.target), files, text_model, on_texts)
+    graphs, warnings = with_vectors((task.source, task.target), files, text_model)
     return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
@@ -250,7 +251,7 @@ def _load_own(
         for side, paths in sides.items()
     )
     languages = graph_filter.filter.languages
-    doing("finding which values are names")
+    report_step("finding which values are names")
     source, target, of_names = options.complete(source, target, problems, languages, finds_names=True)
     synonyms, of_synonyms = read_synonyms(options.names.synonyms, problems)
     wanted = [(split, one) for split in SPLITS for one in files[split]]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mixtea.callbacks import report_step
 from mixtea.errors import DataError, Problems
 from mixtea.graph import prefixes
 from mixtea.graph.builder import FileRead, GraphData, attribute_data, concat, distinct_triples, entity_data
@@ -31,7 +32,6 @@ from mixtea.io.paths import PathOrStr, Paths, as_paths, with_queries
 from mixtea.io.safe.limits import Limits, collect_unreadable, current_limits, use_limits
 from mixtea.io.sniff import detect_format
 from mixtea.io.table_layout import use_separator
-from mixtea.progress import doing
 
 
 def load_graph(
@@ -163,9 +163,9 @@ def _read_already(one: InMemory, graph_filter: AppliedFilter, hints: Hints | Non
 def _read(one: Input, problems: Problems) -> tuple[GraphData | RowTable, Path, str]:
     """Read a file or an object; return what it holds, what it is called, and its format."""
     if isinstance(one, InMemory):
-        doing(f"reading {one.path}")
+        report_step(f"reading {one.path}")
         return one.part(problems), one.path, one.kind
-    doing(f"reading {one}")
+    report_step(f"reading {one}")
     kind = detect_format(one)
     return read_graph_data(one, kind, problems), one, kind
 

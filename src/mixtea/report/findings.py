@@ -1,9 +1,8 @@
-"""Contents of a report as plain numbers and texts."""
+"""Contents of a report as plain numbers and texts: counts, scores, settings, columns of tables, examples."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,21 +12,22 @@ from mixtea.calibration.calibrator import BINS
 from mixtea.config import FIELDS, Config
 from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
-from mixtea.evaluation.by_voter import HITS, LINKS, PARTS, STRUCTURE, voters_text
+from mixtea.decide.mapping import Mapping as EntityMapping
+from mixtea.evaluation.scores import HITS, LINKS, PARTS, STRUCTURE, voters_text
+from mixtea.explain.side_by_side import ColumnPair, SideBySide, column_pairs
+from mixtea.explain.value_lines import value_lines
 from mixtea.fields import written
-from mixtea.graph.graph import display_name
+from mixtea.graph.graph import DisplayName, Graph, display_name
 from mixtea.graph.task import SPLITS, Task
-from mixtea.messages import MAX_LABEL_LENGTH, METRICS, visible
+from mixtea.messages import METRICS
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
 DEGREE_RANGES = ((0, 0), (1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, None))
 MAX_CURVE_POINTS = 400  # of a curve that is a few centimetres wide
-
-
-def label_text(label: object) -> str:
-    """Return a label of unknown origin as one safe, shortened line."""
-    return visible(label, MAX_LABEL_LENGTH)
+MAX_COLUMNS_SHOWN, MAX_VALUES_SHOWN = 40, 12  # pairs of columns, and values of an example, that are shown
+N_COLUMN_EXAMPLES = 3
+NameOf = Callable[[Graph, int], DisplayName]
 
 
 def graph_counts(task: Task) -> dict[str, Any]:
@@ -155,17 +155,55 @@ def most_uncertain(probability: np.ndarray, n: int = 10) -> np.ndarray:
     return chosen[np.argsort(-probability[chosen], kind="stable")]
 
 
-def example_mapping(candidates: Candidates, row: int, links: np.ndarray) -> dict[str, Any]:
-    """Describe a row of candidates: labels, probability, voters, runner-up, and the right targets."""
+def example_mapping(
+    candidates: Candidates, row: int, links: np.ndarray, name_of: NameOf = display_name
+) -> dict[str, Any]:
+    """Describe a row of candidates: names, probability, voters, runner-up, and the right targets."""
     source, found = int(candidates.source_index[row]), candidates.target_index[row].tolist()
     right, probability = links[links[:, 0] == source, 1].tolist(), candidates.probability[row].tolist()
-    label = partial(display_name, candidates.target)
     return {
-        "source": display_name(candidates.source, source),
-        "target": label(found[0]),
+        "source": name_of(candidates.source, source),
+        "target": name_of(candidates.target, found[0]),
         "probability": probability[0],
         "voters": candidates.names_of(row),
-        "runner_up": (label(found[1]), probability[1]) if len(found) > 1 else None,
+        "runner_up": (name_of(candidates.target, found[1]), probability[1]) if len(found) > 1 else None,
         "right": found[0] in right if right else None,
-        "right_targets": [label(target) for target in right[:3]],
+        "right_targets": [name_of(candidates.target, target) for target in right[:3]],
     }
+
+
+def compare_columns(compare: SideBySide, mapping: EntityMapping, seed: int) -> dict[str, Any]:
+    """Return column pairs, by number of mapped pairs with both, and examples; {} if the task is not of tables."""
+    task = compare.task
+    if not all(side.n_attribute_triples > side.n_triples for side in (task.source, task.target)):
+        return {}
+    rows = mapping.pairs()
+    pairs = np.stack([task.source.find(rows["source"].to_numpy()), task.target.find(rows["target"].to_numpy())], axis=1)
+    found = sorted(column_pairs(compare, pairs), key=lambda one: -one.n_both)
+    probability = rows["probability"].to_numpy(np.float64)
+    return {
+        "pairs": [_in_words(task, one) for one in found[:MAX_COLUMNS_SHOWN]],
+        "more": max(len(found) - MAX_COLUMNS_SHOWN, 0),
+        "n_mapped": len(pairs),
+        "examples": [
+            _example(compare, pairs[row], float(probability[row]))
+            for row in draw_rows(np.arange(len(pairs)), probability, seed, N_COLUMN_EXAMPLES).tolist()
+        ],
+    }
+
+
+def _in_words(task: Task, one: ColumnPair) -> dict[str, Any]:
+    """Return a column pair with display names and fill rates."""
+    names = dict.fromkeys([task.source.shorten(one.source), task.target.shorten(one.target)])
+    shares = {"source": one.n_source / task.source.n_entities, "target": one.n_target / task.target.n_entities}
+    return one._asdict() | {"names": [*names], "filled": shares}
+
+
+def _example(compare: SideBySide, pair: np.ndarray, probability: float) -> dict[str, Any]:
+    source, target = pair.tolist()
+    lines, n = value_lines(compare, source, target, MAX_VALUES_SHOWN)
+    task = compare.task
+    return {
+        "source": display_name(task.source, source), "target": display_name(task.target, target),
+        "probability": probability, "lines": lines, "more": n - len(lines),
+    }  # fmt: skip

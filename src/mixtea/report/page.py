@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -20,13 +21,13 @@ from mixtea.config import VECTOR_VOTERS, Config
 from mixtea.council.summary import misleading_lines
 from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
-from mixtea.evaluation.by_voter import NOTE
+from mixtea.evaluation.scores import NOTE
 from mixtea.explain.value_lines import SIGNS, WORDS
+from mixtea.graph.graph import display_name
 from mixtea.graph.task import SPLITS
 from mixtea.io.checks import task_warnings
-from mixtea.messages import METRICS, decoded_by, origin_of
+from mixtea.messages import MAX_LABEL_LENGTH, METRICS, decoded_by, origin_of, visible
 from mixtea.report import figures, findings
-from mixtea.report.columns import compare_columns
 
 MAX_REASONS_SHOWN = 4  # reasons of a voter that are shown
 
@@ -45,7 +46,7 @@ def make_report(aligner: MixTEA) -> str:
         "device": describe_device(aligner.vectors_.device),
         "versions": versions(),
         "graphs": findings.graph_counts(task),
-        "columns": compare_columns(why.explain.side_by_side, mapping, aligner.config.seed),
+        "columns": findings.compare_columns(why.explain.side_by_side, mapping, aligner.config.seed),
         "signs": SIGNS,
         "words": WORDS,
         "links": {findings.SPLIT_NAMES[s]: len(getattr(task, s)) for s in SPLITS},
@@ -73,14 +74,12 @@ def make_report(aligner: MixTEA) -> str:
         "examples": _examples(aligner, candidates, rows, right, why),
     }
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = findings.label_text
+    environment.filters["visible"] = cache(partial(visible, longest=MAX_LABEL_LENGTH))
     environment.globals["beside"] = interval_text
-    return environment.from_string(_text("report.html.j2")).render(page, style=Markup(_text("report.css")))
-
-
-def _text(name: str) -> str:
-    """Read a file beside this one."""
-    return files("mixtea.report").joinpath(name).read_text(encoding="utf-8")
+    template, style = (
+        files("mixtea.report").joinpath(name).read_text(encoding="utf-8") for name in ("report.html.j2", "report.css")
+    )
+    return environment.from_string(template).render(page, style=Markup(style))
 
 
 def _scores(aligner: MixTEA, history: pd.DataFrame) -> list[dict[str, Any]]:
@@ -103,9 +102,8 @@ def _trust(candidates: Candidates, rows: np.ndarray, right: np.ndarray) -> dict[
     """Return the calibration scores, the number of checked mappings, and the share that is right."""
     if not len(rows):
         return {}
-    found = {"n": len(rows), "right": float(right.mean())} | dict(
-        calibration_measures(candidates.probability[rows, 0], right)
-    )
+    measures = dict(calibration_measures(candidates.probability[rows, 0], right))
+    found = {"n": len(rows), "right": float(right.mean())} | measures
     return found | {"accepted": round(found["accepted@95"] * len(rows))}
 
 
@@ -119,10 +117,9 @@ def _examples(
         "wrong": findings.draw_rows(rows[~right], probability, seed),
         "doubtful": findings.most_uncertain(probability),
     }
-    return {
-        name: [findings.example_mapping(candidates, row, known) | why(row) for row in which.tolist()]
-        for name, which in chosen.items()
-    }
+    name_of = cache(display_name)
+    described = cache(lambda row: findings.example_mapping(candidates, row, known, name_of) | why(row))
+    return {name: [described(row) for row in which.tolist()] for name, which in chosen.items()}
 
 
 class Reasons:
@@ -136,9 +133,8 @@ class Reasons:
         """Return `evidence`, the contribution of each opinion, and `reasons`, the voters by piece of evidence."""
         said = self.explain(int(self.answers.source_index[row]), int(self.answers.ranked.target[row, 0]))
         reasons: dict[str, list[str]] = {}
-        for _, rows in said[~said["voter"].isin(VECTOR_VOTERS)].groupby(
-            "voter", sort=False
-        ):  # the cosine is in the score
+        said = said[~said["voter"].isin(VECTOR_VOTERS)]  # the cosine is in the score
+        for _, rows in said.groupby("voter", sort=False):
             for voter, what, weight in rows.head(MAX_REASONS_SHOWN).itertuples(index=False):
                 if not math.isnan(weight):
                     reasons.setdefault(what, []).append(voter)

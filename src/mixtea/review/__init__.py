@@ -1,8 +1,9 @@
 """Review of mappings by people: the page and its parts.
 
-`decisions` stores decisions, `decision_index` counts them, `posterior` updates probabilities at once, `queue` orders
-the questions, `card` shows a pair, `reviewers` measures reliability; `learning` gives all of it back to the model,
-`import_export` to files. A `session` has a `state` (runs and decisions) and positions in queues (`queue_positions`).
-`app` is the page, `security` its guard, `training` the retraining beside it, `server` runs it. Nothing here needs torch
-until a model is retrained, which is another process.
+`decision` says what a decision is and indexes those that are active, `decisions` stores them. A `session` shows cards
+(`card`) and has two parts: a `state` (a run as a `model`, its decisions, and the `posterior` that follows them at once)
+and the positions of reviewers in queues (`queue_positions`, ordered by `queue`). `reviewers` measures reliability,
+`learning` gives decisions back to the model, `import_export` to mappings and files. `app` is the page, `web` what goes
+to and from a browser, `security` its guard, `training` the retraining beside it, `server` runs it. Nothing here needs
+torch until a model is retrained, which is another process.
 """

@@ -6,28 +6,30 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from mixtea.config import VECTOR_VOTERS
-from mixtea.explain.marking import Marked, mark_differences
 from mixtea.explain.side_by_side import DIFFERS, LEFT, PENDING, RIGHT, SAME, SideBySide
-from mixtea.explain.value_lines import Line, value_lines
+from mixtea.explain.value_lines import Line, Marked, mark_differences, value_lines
 from mixtea.graph.graph import Graph, display_name
 from mixtea.graph.terms import TYPE
 from mixtea.messages import visible
+from mixtea.review.decision import Share
 from mixtea.review.model import Model
 from mixtea.review.posterior import Effect, Posterior
-from mixtea.review.reviewers import Share
 from mixtea.voters.student import VECTORS_GROUP
 
 MAX_VALUES_SHOWN, MAX_NEIGHBOURS_SHOWN, MAX_REASONS_SHOWN = 24, 30, 4
 MAX_ALTERNATIVES = 9  # as many as there are keys
+MAX_RIVALS_COMPARED, MAX_RIVALS_SHOWN = 10, 5
 MAX_VALUE_CHARS = 300  # characters of a value
 TYPES = TYPE | {"P31", "http://www.wikidata.org/prop/direct/P31", "http://www.wikidata.org/entity/P31", "type", "a"}
 NEIGHBOUR_WORDS = {SAME: "in both", DIFFERS: "differs", LEFT: "only left", RIGHT: "only right"}
 MAX_ENTITIES_CACHED, MAX_CARDS_CACHED = 4096, 64
+MAX_NODES_DRAWN, MAX_NODE_CHARS, MAX_EDGE_CHARS = 40, 60, 40  # of the picture of a neighbourhood
 T = TypeVar("T")
 
 
@@ -39,13 +41,13 @@ class Cache(Generic[T]):
         self.found: dict[Hashable, T] = {}
 
     def __call__(self, *key: Hashable) -> T:
-        if key not in self.found:
-            result = self.function(*key)
-            if len(self.found) >= self.size:
-                self.found = dict([*self.found.items()][self.size // 2 :])
-            self.found[key] = result
-            return result
-        return self.found[key]
+        if key in self.found:
+            return self.found[key]
+        result = self.function(*key)
+        if len(self.found) >= self.size:
+            self.found = dict([*self.found.items()][self.size // 2 :])
+        self.found[key] = result
+        return result
 
     def peek(self, *key: Hashable) -> T | None:
         """Return a remembered result, None if there is none."""
@@ -143,6 +145,8 @@ class Cards:
     def __init__(self, model: Model, posterior: Posterior) -> None:
         self.model, self.posterior = model, posterior
         self.entity = Cache(lambda side, number: entity(getattr(model.task, side), number), MAX_ENTITIES_CACHED)
+        self.compared_at_once = SideBySide(model.task)
+        self.name = Cache(self._name, MAX_ENTITIES_CACHED)
         self.texts = Cache(self._texts, MAX_CARDS_CACHED)
         self.values = Cache(self._values, MAX_CARDS_CACHED)
         self.voter_evidence = Cache(self._voter_evidence, MAX_CARDS_CACHED)
@@ -150,24 +154,28 @@ class Cards:
     def prepare(self, row: int, place: int = 0) -> None:
         """Make the texts of a card and all entities on it; may be called from another thread."""
         model = self.model
-        self.texts(int(model.sources[row]), int(model.target[row, place]))
-        self.entity("source", int(model.sources[row]))
-        for target in model.target[row].tolist():
-            self.entity("target", target)
-        for other, _ in self._rival_places(int(model.target[row, place])):
-            self.entity("source", int(model.sources[other]))
+        source, target = model.ends(row, place)
+        self.texts(source, target)
+        self.entity("source", source)
+        for other in model.target[row].tolist():
+            self.entity("target", other)
+        for rival, _ in model.rivals(target)[:MAX_RIVALS_COMPARED]:
+            self.entity("source", int(model.sources[rival]))
 
     def __call__(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
         """Make the card of a row, about its candidate at a place; without evidence only what is cached of it."""
-        model = self.model
-        source, target = int(model.sources[row]), int(model.target[row, place])
+        source, target = self.model.ends(row, place)
         probability = self.posterior.probability(row)
         left, right, texts = self.entity("source", source), self.entity("target", target), self.texts(source, target)
         neighbours = self._neighbours(texts)
         counts = dict.fromkeys(NEIGHBOUR_WORDS, 0) | Counter(beside.state for beside in neighbours)
         lines = [self._line(beside) for beside in neighbours[:MAX_NEIGHBOURS_SHOWN]]
         order = [place, *(other for other in np.argsort(-probability, kind="stable").tolist() if other != place)]
-        options = [self._option(row, other, probability) for other in order[:MAX_ALTERNATIVES]]
+        targets = self.model.target[row].tolist()
+        options = [
+            Alternative(targets[other], self.entity("target", targets[other]), float(probability[other]))
+            for other in order[:MAX_ALTERNATIVES]
+        ]
         voices = self.voter_evidence(row, place) if with_evidence else self.voter_evidence.peek(row, place)
         effect = self.posterior.preview((source, target)) if voices is not None else None
         values, n_values = self.values.peek(source, target) or texts.values
@@ -177,21 +185,14 @@ class Cards:
             max(n_values - MAX_VALUES_SHOWN, 0), max(len(neighbours) - MAX_NEIGHBOURS_SHOWN, 0), counts,
         )  # fmt: skip
 
-    def _option(self, row: int, place: int, probability: np.ndarray) -> Alternative:
-        number = int(self.model.target[row, place])
-        return Alternative(number, self.entity("target", number), float(probability[place]))
-
-    def _rival_places(self, target: int) -> list[tuple[int, int]]:
-        return self.model.rivals(target)[: MAX_ALTERNATIVES + 1]
-
     def _rivals(self, row: int, target: int) -> list[Alternative]:
         """Return other sources that might have the target, most probable first."""
-        found: list[Alternative] = []
-        for other, place in self._rival_places(target):
-            if other != row and len(found) < 5:
-                number = int(self.model.sources[other])
-                own = float(self.posterior.probability(other)[place])
-                found.append(Alternative(number, self.entity("source", number), own))
+        found = []
+        others = (one for one in self.model.rivals(target)[:MAX_RIVALS_COMPARED] if one[0] != row)
+        for other, place in islice(others, MAX_RIVALS_SHOWN):
+            number = int(self.model.sources[other])
+            own = float(self.posterior.probability(other)[place])
+            found.append(Alternative(number, self.entity("source", number), own))
         return sorted(found, key=lambda one: -one.probability)
 
     def _voter_evidence(self, row: int, place: int) -> list[VoterEvidence]:
@@ -200,20 +201,17 @@ class Cards:
         Its values are compared too, since they wait for the same index.
         """
         model = self.model
-        source, target = int(model.sources[row]), int(model.target[row, place])
-        self.compare(row, place)
+        source, target = model.ends(row, place)
+        self.values(source, target)
         said = model.run.explain(source, target)
         reasons: dict[str, list[tuple[str, float]]] = {}
         for voter, what, weight in said.itertuples(index=False):
             reasons.setdefault(voter, []).append((visible(what, MAX_VALUE_CHARS), float(weight)))
         found = []
         for number, name in enumerate(model.voters):
-            part = (
-                model.parts.get(VECTORS_GROUP if name in VECTOR_VOTERS else name)
-                if place == 0 and model.is_mapped[row]
-                else None
-            )
-            adds = None if part is None or np.isnan(part[row]) else float(part[row])
+            part = model.parts.get(VECTORS_GROUP if name in VECTOR_VOTERS else name)
+            is_scored = place == 0 and model.is_mapped[row] and part is not None and not np.isnan(part[row])
+            adds = float(part[row]) if is_scored and part is not None else None
             own = reasons.get(name, [])[:MAX_REASONS_SHOWN]
             if own or adds is not None or model.named[row, place, number]:
                 found.append(VoterEvidence(name, bool(model.named[row, place, number]), adds, own))
@@ -235,18 +233,8 @@ class Cards:
         return found
 
     def _texts(self, source: int, target: int) -> Texts:
-        values = value_lines(self._at_once, source, target, MAX_VALUES_SHOWN)
-        return Texts(
-            values, relation_steps(self.model.task.source, source), relation_steps(self.model.task.target, target)
-        )
-
-    @cached_property
-    def _at_once(self) -> SideBySide:
-        return SideBySide(self.model.task)
-
-    def compare(self, row: int, place: int = 0) -> None:
-        """Compare the values of a card; may be called from another thread."""
-        self.values(int(self.model.sources[row]), int(self.model.target[row, place]))
+        values, task = value_lines(self.compared_at_once, source, target, MAX_VALUES_SHOWN), self.model.task
+        return Texts(values, relation_steps(task.source, source), relation_steps(task.target, target))
 
     def _values(self, source: int, target: int) -> tuple[list[Line], int]:
         """Compare values as the attribute voter does, which may take long for the first pair."""
@@ -269,16 +257,18 @@ class Cards:
                 only.append(NeighbourLine(DIFFERS, relation, other, "is elsewhere:", match))
             else:
                 only.append(NeighbourLine(LEFT, relation, other, "", -1))
-        return (
-            both + only + [NeighbourLine(RIGHT, "", -1, relation, end) for relation, end in theirs if end not in used]
-        )
+        alone = [NeighbourLine(RIGHT, "", -1, relation, end) for relation, end in theirs if end not in used]
+        return both + only + alone
 
     def _line(self, beside: NeighbourLine) -> Line:
         left, right = (
-            [(visible(graph.display(number), MAX_VALUE_CHARS), False)] if number >= 0 else []
-            for graph, number in ((self.model.task.source, beside.left), (self.model.task.target, beside.right))
+            [(self.name(side, number), False)] if number >= 0 else []
+            for side, number in (("source", beside.left), ("target", beside.right))
         )
         return Line(beside.state, beside.left_by, left, beside.right_by, right)
+
+    def _name(self, side: str, number: int) -> str:
+        return visible(getattr(self.model.task, side).display(number), MAX_VALUE_CHARS)
 
     def match(self, source: int) -> int:
         """Return the target of a source, by decisions, given links and the mapping; -1 for none."""
@@ -292,25 +282,22 @@ class Cards:
 
     def picture(self, row: int, place: int = 0) -> dict[str, Any]:
         """Return the neighbourhood of a pair as nodes and edges; matched neighbours are one node."""
-        texts = self.texts(int(self.model.sources[row]), int(self.model.target[row, place]))
-        found = self._neighbours(texts)[:40]
-        left, right = (
-            visible(graph.display(number), 60)
-            for graph, number in ((self.model.task.source, int(self.model.sources[row])),
-                                  (self.model.task.target, int(self.model.target[row, place])))
-        )  # fmt: skip
-        nodes = [{"id": "s", "label": left, "kind": "source"}, {"id": "t", "label": right, "kind": "target"}]
+        source, target = self.model.ends(row, place)
+        found = self._neighbours(self.texts(source, target))[:MAX_NODES_DRAWN]
+        task = self.model.task
+        ends = (("s", task.source.display(source), "source"), ("t", task.target.display(target), "target"))
+        nodes = [{"id": id, "label": visible(label, MAX_NODE_CHARS), "kind": kind} for id, label, kind in ends]
         edges = []
         for number, line in enumerate(map(self._line, found)):
             one, other = ("".join(text for text, _ in part) for part in (line.left, line.right))
             label = one if line.state == LEFT else other if line.state == RIGHT else one or other
             if line.state == SAME and other != one:
                 label = f"{one} = {other}"
-            nodes.append({"id": f"n{number}", "label": visible(label, 60), "kind": line.state})
+            nodes.append({"id": f"n{number}", "label": visible(label, MAX_NODE_CHARS), "kind": line.state})
             if line.state in (SAME, LEFT, DIFFERS):
-                edges.append({"source": "s", "target": f"n{number}", "label": visible(line.left_by, 40)})
+                edges.append({"source": "s", "target": f"n{number}", "label": visible(line.left_by, MAX_EDGE_CHARS)})
             if line.state in (SAME, RIGHT):
-                edges.append({"source": "t", "target": f"n{number}", "label": visible(line.right_by, 40)})
+                edges.append({"source": "t", "target": f"n{number}", "label": visible(line.right_by, MAX_EDGE_CHARS)})
         return {"nodes": nodes, "edges": edges}
 
 

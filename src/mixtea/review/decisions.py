@@ -10,7 +10,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from mixtea.errors import RunError
 from mixtea.messages import visible
-from mixtea.review.decision import Decision
-from mixtea.review.decision_rows import COLUMNS, decode_text, from_row, now, to_row, wrong_column
+from mixtea.review.decision import COLUMNS, Decision, decode_text, from_row, now, to_row, wrong_column
 from mixtea.runs.atomic import atomic_file
 
 APPLICATION_ID = 0x6D697874  # application_id of the file: "mixt"
@@ -51,6 +50,8 @@ CREATE TRIGGER decision_kept BEFORE DELETE ON decision BEGIN SELECT RAISE(ABORT,
 LOCK_SECONDS = 5.0  # to wait for another process that writes
 ROWS_PER_WRITE = 500  # of many: other writers wait for a few milliseconds
 MAX_FIELD_BYTES = 16 << 20  # of one value in a row; a longer one is not ours
+MAX_ID = 1 << 40  # the last row number to search in a damaged file that does not hold it
+MAX_FAILED_READS = 10_000  # a damaged file of which nothing can be read ends the search
 FileId = tuple[int, int] | None  # device and inode; None for no file
 
 
@@ -75,29 +76,23 @@ class DecisionStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.unreadable: dict[int, str] = {}
-        self.base = self._connected()
-        try:
-            self._open()
-            self.file_ids = _file_ids(path)
-        except sqlite3.Error as error:
-            self.base.close()
-            raise _unusable(path, error) from None
-        except BaseException:
-            self.base.close()
-            raise
-
-    def _connected(self) -> sqlite3.Connection:
         # SQLite takes one byte for an empty file. Looking into it would end the locks that this process holds on it.
         with suppress(OSError):
-            if 0 < self.path.stat().st_size < HEADER_BYTES:
-                raise RunError(f"{self.path}: not a database. Name another file: --decisions FILE.")
-        try:
-            base = sqlite3.connect(self.path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
-            raise _unusable(self.path, error) from None
-        base.text_factory = decode_text
-        base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES)
-        return base
+            if 0 < path.stat().st_size < HEADER_BYTES:
+                raise RunError(f"{path}: not a database. Name another file: --decisions FILE.")
+        with ExitStack() as closing_on_error:
+            try:
+                base = sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+                self.base = closing_on_error.enter_context(closing(base))
+                base.text_factory = decode_text
+                base.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_FIELD_BYTES)
+                self._open()
+                self.file_ids = _file_ids(path)
+            except sqlite3.Error as error:
+                raise RunError(
+                    f"{path}: cannot be used for decisions ({error}). Name another file: --decisions FILE, or mend it."
+                ) from None
+            closing_on_error.pop_all()
 
     def again(self) -> DecisionStore:
         """Open the same file once more, for another thread; OSError if another file lies there by now."""
@@ -132,15 +127,15 @@ class DecisionStore:
 
     def _use_wal(self) -> None:
         """Use a write-ahead log; SQLite does not wait by itself where two open a new file at the same moment."""
-        for _ in range(100):
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
             try:
                 self.base.execute("PRAGMA journal_mode=WAL")
                 return
             except sqlite3.OperationalError as error:
-                if "locked" not in str(error):
+                if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.05)
-        self.base.execute("PRAGMA journal_mode=WAL")
 
     def _is_empty(self) -> bool:
         return not self.base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -179,11 +174,9 @@ class DecisionStore:
             if "locked" in str(error):
                 raise
             found = error
-        from mixtea.review.recover import recover  # which opens a file of its own
-
         n, other = recover(self.base, self.path)
         raise RunError(
-            f"{self.path}: damaged ({visible(str(found), 100)}). The {n:,} decisions that can be read are in {other}: "
+            f"{self.path}: damaged ({visible(found, 100)}). The {n:,} decisions that can be read are in {other}: "
             f"go on with --decisions {other}, or move {self.path.name} away."
         )
 
@@ -195,7 +188,7 @@ class DecisionStore:
 
     def _gone(self) -> OSError:
         return OSError(
-            f"{visible(str(self.path))} was deleted or replaced since it was opened. Put it back, or start again."
+            f"{visible(self.path)} was deleted or replaced since it was opened. Put it back, or start again."
         )
 
     @contextmanager
@@ -226,7 +219,7 @@ class DecisionStore:
         """
         with self._writing():
             self.base.executemany(_INSERT, map(to_row, decisions))
-            return [self.by_key(decision.key) for decision in decisions]
+            return [self._rows("WHERE key = ?", [decision.key])[0] for decision in decisions]
 
     def take_over(self, decisions: Iterable[Decision]) -> int:
         """Keep any number of decisions from elsewhere, and return how many are new.
@@ -241,9 +234,8 @@ class DecisionStore:
 
     def add_new(self, decisions: Sequence[Decision]) -> int:
         """Keep decisions, all or none, and return how many of them were not there."""
-        rows = [to_row(one) for one in decisions]
         with self._writing():
-            return self.base.executemany(_INSERT, rows).rowcount
+            return self.base.executemany(_INSERT, map(to_row, decisions)).rowcount
 
     def undo(self, reviewer: str, key: str) -> list[Decision]:
         """Take back what the reviewer decided last, with all that was decided together with it; returns what it was.
@@ -269,10 +261,8 @@ class DecisionStore:
 
     def undo_rows(self, key: str) -> list[Decision]:
         """Return the rows that `undo` wrote for a key."""
-        return self._rows("WHERE key LIKE ? ESCAPE '\\' AND action = 'undo'", [f"{_escaped(key)}/%"])
-
-    def by_key(self, key: str) -> Decision:
-        return self._rows("WHERE key = ?", [key])[0]
+        escaped = "".join(f"\\{c}" if c in "\\%_" else c for c in key)
+        return self._rows("WHERE key LIKE ? ESCAPE '\\' AND action = 'undo'", [f"{escaped}/%"])
 
     def rows(self, after: int = 0) -> list[Decision]:
         """Return every readable row after one of this number, in the order in which they came."""
@@ -337,22 +327,17 @@ class DecisionStore:
         found = self.base.execute(f"SELECT {', '.join(COLUMNS)}, id FROM decision {where}", list(values))
         return [dict(zip((*COLUMNS, "id"), row, strict=True)) for row in found]
 
-    def _readable(self, found: Iterable[dict[str, Any]]) -> list[Decision]:
-        decisions = []
-        for row in found:
-            wrong = wrong_column(row)
-            if wrong:
-                self.unreadable[int(row["id"])] = wrong
-            else:
-                decisions.append(from_row(row))
-        return decisions
+    def _readable(self, found: Sequence[dict[str, Any]]) -> list[Decision]:
+        wrong = {int(row["id"]): column for row in found if (column := wrong_column(row))}
+        self.unreadable |= wrong
+        return [from_row(row) for row in found if int(row["id"]) not in wrong]
 
     @contextmanager
     def _or_error(self, what: str) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise OSError(f"{visible(str(self.path))}: {what} ({error})") from error
+            raise OSError(f"{visible(self.path)}: {what} ({error})") from error
 
 
 _COLUMNS = ", ".join(COLUMNS)
@@ -361,26 +346,49 @@ _INSERT = f"INSERT INTO decision ({_COLUMNS}) VALUES ({_VALUES}) ON CONFLICT (ke
 _STANDING = "WHERE action != 'undo' AND id NOT IN (SELECT undoes FROM decision WHERE undoes IS NOT NULL)"
 
 
-def _escaped(key: str) -> str:
-    return "".join(f"\\{c}" if c in "\\%_" else c for c in key)
-
-
 def _schema(base: sqlite3.Connection) -> set[tuple[object, ...]]:
     return set(base.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"))
 
 
 def _file_ids(path: Path) -> tuple[FileId, FileId]:
     """Return device and inode of the file, and of its log."""
-    return _inode(path), _inode(path.with_name(f"{path.name}-wal"))
 
-
-def _inode(path: Path) -> FileId:
-    try:
-        about = path.stat()
-    except OSError:
+    def inode(path: Path) -> FileId:
+        with suppress(OSError):
+            about = path.stat()
+            return about.st_dev, about.st_ino
         return None
-    return about.st_dev, about.st_ino
+
+    return inode(path), inode(path.with_name(f"{path.name}-wal"))
 
 
-def _unusable(path: Path, error: sqlite3.Error) -> RunError:
-    return RunError(f"{path}: cannot be used for decisions ({error}). Name another file: --decisions FILE, or mend it.")
+def recover(damaged: sqlite3.Connection, path: Path) -> tuple[int, Path]:
+    """Copy the readable rows to a new file beside `path`; return how many there are, and the new file."""
+    names = (path.with_name(f"{path.stem}.recovered{n or ''}{path.suffix}") for n in range(1000))
+    other = next(name for name in names if not name.exists())
+    insert = f"INSERT INTO decision ({_COLUMNS}, id) VALUES ({_VALUES}, ?)"
+    with closing(DecisionStore(other)) as store:
+        for row in sorted(_readable(damaged), key=lambda row: row[-1]):
+            with suppress(sqlite3.Error):  # a row that breaks a rule of the table
+                store.base.execute(insert, row)
+        return len(store.rows()), other
+
+
+def _readable(damaged: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
+    """Yield rows, by ranges of their numbers: one that cannot be read is halved, down to single rows."""
+    last_id = MAX_ID
+    with suppress(sqlite3.Error):
+        found = damaged.execute("SELECT seq FROM sqlite_sequence WHERE name = 'decision'").fetchone()
+        if found is not None and type(found[0]) is int and 0 < found[0] < MAX_ID:
+            last_id = found[0]
+    select = f"SELECT {_COLUMNS}, id FROM decision WHERE id BETWEEN ? AND ?"
+    ranges, n_failures = [(1, last_id)], 0
+    while ranges and n_failures < MAX_FAILED_READS:
+        first, last = ranges.pop()
+        try:
+            yield from damaged.execute(select, [first, last]).fetchall()
+        except sqlite3.Error:
+            n_failures += 1
+            middle = (first + last) // 2
+            if first < last:
+                ranges += [(middle + 1, last), (first, middle)]

@@ -1,74 +1,125 @@
-"""Read and write decisions as SSSOM files: accepted pairs, and rejected ones with predicate_modifier Not.
-
-The page calls `decisions_file` and the functions after it in threads.
-"""
+"""Decisions in a mapping: the mapping under review, its most precise part, and decisions as SSSOM files."""
 
 from __future__ import annotations
 
 import hashlib
-import tempfile
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Container, Iterable
+from collections.abc import Mapping as Table
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from mixtea.decide.mapping import COLUMNS
-from mixtea.decide.mapping import Mapping as MappingSet
-from mixtea.errors import MixTEAError, Problems
-from mixtea.export.curies import Curies, known_prefixes
-from mixtea.export.formats import write_mapping
-from mixtea.export.identifiers import add_iris, optional_texts
+from mixtea.calibration.calibrator import accept_at_precision
+from mixtea.decide.mapping import COLUMNS, GIVEN, Mapping
+from mixtea.errors import Problems
+from mixtea.export.identifiers import Curies, add_iris, known_prefixes
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import plain_line
-from mixtea.export.sssom import check_rows, display_labels, write_slots
+from mixtea.export.sssom import check_rows, entity_columns, write_slots
 from mixtea.graph.iris import decode_id
 from mixtea.graph.task import Task
+from mixtea.io.formats.sssom import Slots
 from mixtea.io.links.diagnose import replace_labels
 from mixtea.io.links.read import read_link_table
 from mixtea.io.links.resolve import resolve_ends
 from mixtea.io.safe.limits import current_limits
 from mixtea.review.decision import ACCEPT, IMPORTED, REJECT, Decision, pair_decisions
-from mixtea.review.mapped import most_precise
-from mixtea.review.reviewers import Reviewer, measure_reviewers
-from mixtea.review.state import ReviewState
+from mixtea.review.reviewers import Reviewer
 
-CURATED = "semapv:ManualMappingCuration"
+CURATED, CURATED_IRI = "semapv:ManualMappingCuration", "https://w3id.org/semapv/vocab/ManualMappingCuration"
 NOT = "Not"
+Pair = tuple[str, str]  # ids of a source and a target
 
 
-def write_decisions(
-    task: Task, active: Iterable[Decision], measured: Mapping[str, Reviewer], path: Path, title: str = ""
-) -> int:
+def apply_decisions(
+    mapping: Mapping, accepted: Table[Pair, Decision], rejected: Container[Pair], several: Container[str]
+) -> Mapping:
+    """Return the pairs of a mapping with the decisions: accepted ones are given links, and remove their rivals.
+
+    Parameters
+    ----------
+    mapping
+        The mapping of a model.
+    accepted, rejected
+        Pairs of ids that are the same, each with its decision, and those that are not.
+    several
+        The ids of the sources that may have several targets: they also keep undecided ones.
+    """
+    sources = {source for source, _ in accepted if source not in several}
+    targets = {target for _, target in accepted}
+    frame = mapping.pairs()
+    ends = zip(frame["source"], frame["target"], strict=True)
+    kept = [one not in rejected and one[0] not in sources and one[1] not in targets for one in ends]
+    predicted = frame[np.array(kept, dtype=bool)]
+    rows = pd.concat([_links(accepted), predicted], ignore_index=True) if accepted else predicted
+    n_known = len({source for source, _ in accepted} & {*mapping.frame["source"]})  # which were expected to have one
+    slots: dict[Pair, Slots] = {
+        pair: {"mapping_justification": CURATED_IRI, "author_label": one.reviewer, "mapping_date": one.at[:10]}
+        for pair, one in accepted.items()
+    }
+    return replace(
+        mapping, frame=rows.reset_index(drop=True), expected=max((mapping.expected or 0.0) - n_known, 0.0),
+        slots=dict(mapping.slots) | slots,
+    )  # fmt: skip
+
+
+def most_precise(mapping: Mapping, precision: float | None) -> Mapping:
+    """Return the largest part of the predicted pairs with that expected precision, given links apart; None: all.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"source": ["a", "b", "c"], "probability": [0.6, 0.9, 1.0], "given": [False, False, True]})
+    >>> most_precise(Mapping(None, None, frame), 0.9).frame["source"].tolist()
+    ['b', 'c']
+    """
+    if precision is None:
+        return mapping
+    kept = mapping.frame["given"].to_numpy(dtype=bool, copy=True)
+    kept[~kept] = accept_at_precision(mapping.frame["probability"].to_numpy(dtype=float)[~kept], precision)
+    return replace(mapping, frame=mapping.frame[kept].reset_index(drop=True))
+
+
+def precision_summary(mapping: Mapping, precision: float) -> str:
+    """Return how much of a mapping has the precision that was asked for, and what is expected of it."""
+    n_accepted = int(mapping.frame["given"].sum())
+    n, wanted = len(mapping.frame) - n_accepted, f"{100 * precision:g} %"
+    accepted = "1 accepted pair is" if n_accepted == 1 else f"{n_accepted:,} accepted pairs are"
+    beside = f" {accepted} exported too." if n_accepted else ""
+    if not n:
+        return f"No part of the mapping has an expected precision of {wanted}.{beside}"
+    pairs = "1 pair" if n == 1 else f"{n:,} pairs"
+    return (
+        f"The largest part of the mapping for a precision of {wanted}: {pairs}, {mapping.expected_quality()}.{beside}"
+    )
+
+
+def _links(accepted: Iterable[Pair]) -> pd.DataFrame:
+    """Return accepted pairs as rows of a mapping."""
+    others = {"probability": 1.0, "runner_up": None, "runner_up_probability": np.nan, "voters": "", "given": True}
+    ends = pd.DataFrame(list(accepted), columns=["source", "target"], dtype=object)
+    return ends.assign(**others, evidence="", decision=GIVEN)[list(COLUMNS)].astype({"runner_up": object})
+
+
+def write_decisions(task: Task, active: Iterable[Decision], measured: Table[str, Reviewer], path: Path) -> int:
     """Write the active decisions, one row per pair, with author and date, and `confidence` of measured reviewers.
 
     Return the number of pairs.
     """
     by_id = {one.id: one for one in active}
     said = pair_decisions([by_id[number] for number in sorted(by_id)], task.multi_target_ids)
-    frame = pd.DataFrame(list(said), columns=["source", "target"], dtype=object).assign(
-        probability=1.0, runner_up=None, runner_up_probability=np.nan, voters="", given=True, evidence="", decision=""
-    )[list(COLUMNS)]
-    mapping = MappingSet(task.source, task.target, frame.astype({"runner_up": object}))
-    metadata = (
-        MappingMetadata(title=title or "Decisions of reviewers")
-        .with_id(frame)
-        .with_graph_iris(task.source, task.target)
-    )
+    mapping = Mapping(task.source, task.target, _links(said))
+    metadata = MappingMetadata(title="Decisions of reviewers").with_id(mapping.frame)
+    metadata = metadata.with_graph_iris(task.source, task.target)
     rows = add_iris(mapping.frame, mapping, path, metadata)
     check_rows(rows, mapping, path)
     curies = Curies(known_prefixes(mapping, metadata))
-    subject, object_ = (optional_texts(rows[f"{side}_iri"]) for side in ("source", "target"))
     decided = [said[pair] for pair in zip(rows["source"], rows["target"], strict=True)]
     reliability = [measured[one.reviewer].reliability if one.reviewer in measured else np.nan for one in decided]
-    columns = {
-        "subject_id": [curies.contract(iri or "") for iri in subject],
-        "subject_label": display_labels(optional_texts(rows["source"]), subject, task.source),
+    columns = entity_columns(rows, mapping, curies) | {
         "predicate_id": [metadata.predicate] * len(rows),
         "predicate_modifier": ["" if one.same else NOT for one in decided],
-        "object_id": [curies.contract(iri or "") for iri in object_],
-        "object_label": display_labels(optional_texts(rows["target"]), object_, task.target),
         "mapping_justification": [CURATED] * len(rows),
         "author_label": [plain_line(one.reviewer) for one in decided],
         "mapping_date": [by_id[one.id].at[:10] for one in decided],
@@ -105,44 +156,3 @@ def read_decisions(task: Task, path: Path, reviewer: str) -> list[Decision]:
         key = f"import/{digest.hexdigest()}"
         found.append(Decision(key, by, action, source, target, reason=IMPORTED, at=at))
     return found
-
-
-NAME = "decisions.sssom.tsv"
-
-
-def decisions_file(state: ReviewState, active: Iterable[Decision]) -> bytes:
-    """Return decisions as an SSSOM file."""
-    active = list(active)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / NAME
-        write_decisions(state.original.task, active, measure_reviewers(active, state.truth), path)
-        return path.read_bytes()
-
-
-def mapping_file(state: ReviewState, precision: float | None) -> bytes:
-    """Return the mapping with the decisions as an SSSOM file: the largest part with a precision, or all of it."""
-    found = most_precise(state.current_mapping(), precision)
-    metadata = MappingMetadata(description=found.expected_quality())
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mapping.sssom.tsv"
-        write_mapping(found, path, metadata)
-        return path.read_bytes()
-
-
-def database_copy(state: ReviewState) -> bytes:
-    """Return a copy of the file of decisions."""
-    with tempfile.TemporaryDirectory() as folder, closing(state.store.again()) as store:
-        path = Path(folder) / "decisions.sqlite"
-        store.copy_to(path)
-        return path.read_bytes()
-
-
-def parse_decisions(state: ReviewState, body: bytes, reviewer: str) -> list[Decision]:
-    """Return the decisions of an uploaded SSSOM file; ValueError if it is invalid."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / NAME
-        path.write_bytes(body)
-        try:
-            return read_decisions(state.original.task, path, reviewer)
-        except MixTEAError as error:
-            raise ValueError(str(error).replace(str(path), "the file")) from None

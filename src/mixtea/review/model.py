@@ -100,15 +100,13 @@ class Model:
         number = self.source_index_of.get(source, -1)
         return int(self.row_of[number]) if number >= 0 else -1
 
+    def ends(self, row: int, place: int = 0) -> tuple[int, int]:
+        """Return the indices of the source of a row and of its candidate at a place."""
+        return int(self.sources[row]), int(self.target[row, place])
+
     def voters_for(self, row: int, place: int = 0) -> list[str]:
         """Return the voters for a candidate."""
         return [name for name, there in zip(self.voters, self.named[row, place], strict=True) if there]
-
-    def has_ids_of(self, other: Model) -> bool:
-        """Return whether the graphs of two runs have the same entities in the same order."""
-        return all(
-            np.array_equal(getattr(self.task, side).ids, getattr(other.task, side).ids) for side in ("source", "target")
-        )
 
     @cached_property
     def source_index_of(self) -> dict[str, int]:

@@ -43,12 +43,21 @@ class Posterior:
 
     def decide(self, pair: tuple[int, int], log_odds: float | None) -> None:
         """Set the decision about a pair, None to remove it, and update its neighbours."""
-        if self.log_odds_of.get(pair[0], {}).get(pair[1]) != log_odds:
-            self._spread(self._noted(pair, log_odds))
+        if self.log_odds_of.get(pair[0], {}).get(pair[1]) == log_odds:
+            return
+        for (row, place), change in self._reached(self._noted(pair, log_odds)).items():
+            own = self.support.setdefault(row, {})
+            own[place] = own.get(place, 0.0) + change
+            if abs(own[place]) < MIN_SUPPORT:
+                del own[place]
+            if not own:
+                del self.support[row]
 
     def _noted(self, pair: tuple[int, int], log_odds: float | None) -> dict[tuple[int, int], float]:
         """Set a decision; return the change of belief by pair."""
-        sources = self._concerned(pair)
+        rivals = (int(self.model.sources[row]) for row, _ in self.model.rivals(pair[1]))
+        believed = self.model.neighbourhood.believed
+        sources = [pair[0], *(s for s in rivals if s != pair[0] and believed(s).get(pair[1], 0.0) > MIN_BELIEF)]
         old = {source: self.believed(source) for source in sources}
         self._note(pair, log_odds)
         changes = {}
@@ -77,26 +86,15 @@ class Posterior:
 
     def rows_without_first(self) -> np.ndarray:
         """Return the rows whose first candidate was accepted for another source."""
-        model = self.model
-        owners = {target: sources for target, sources in self.accepted_for.items() if sources}
-        taken = np.flatnonzero(np.isin(model.target[:, 0], list(owners))) if model.target.shape[1] else np.empty(0, int)
-        return np.array(
-            [row for row in taken.tolist() if owners[int(model.target[row, 0])] - {int(model.sources[row])}],
-            dtype=np.int64,
-        )
+        if not self.model.target.shape[1]:
+            return np.empty(0, dtype=np.int64)
+        accepted = np.flatnonzero(np.isin(self.model.target[:, 0], list(self.accepted_for))).tolist()
+        taken = [row for row in accepted if self.is_taken(*self.model.ends(row)[::-1])]
+        return np.array(taken, dtype=np.int64)
 
     def is_taken(self, target: int, source: int) -> bool:
         """Return whether a target was accepted for another source."""
         return bool(self.accepted_for.get(target, set()) - {source})
-
-    def _concerned(self, pair: tuple[int, int]) -> list[int]:
-        """Return the source, and the sources that are believed to have the target."""
-        near, model = self.model.neighbourhood, self.model
-        rivals = (int(model.sources[row]) for row, _ in model.rivals(pair[1]))
-        return [
-            pair[0],
-            *(one for one in rivals if one != pair[0] and near.believed(one).get(pair[1], 0.0) > MIN_BELIEF),
-        ]
 
     def believed(self, source: int) -> dict[int, float]:
         """Return the beliefs in the targets of a source, given the decisions."""
@@ -114,16 +112,6 @@ class Posterior:
                 found[target] = p
         return found
 
-    def _spread(self, changes: Mapping[tuple[int, int], float]) -> None:
-        """Update the support of neighbours after changes of belief."""
-        for (row, place), change in self._reached(changes).items():
-            own = self.support.setdefault(row, {})
-            own[place] = own.get(place, 0.0) + change
-            if abs(own[place]) < MIN_SUPPORT:
-                del own[place]
-            if not own:
-                del self.support[row]
-
     def _reached(self, changes: Mapping[tuple[int, int], float]) -> dict[tuple[int, int], float]:
         """Return by row and place the change of support beside pairs whose beliefs change."""
         model, found = self.model, dict[tuple[int, int], float]()
@@ -137,13 +125,14 @@ class Posterior:
     def _likely(self, source: int) -> Iterable[int]:
         """Return the candidates of a source that are not improbable."""
         row = int(self.model.row_of[source])
-        return (
-            self.model.target[row, self.model.probability[row] > MIN_CANDIDATE_PROBABILITY].tolist() if row >= 0 else ()
-        )
+        if row < 0:
+            return []
+        likely: list[int] = self.model.target[row, self.model.probability[row] > MIN_CANDIDATE_PROBABILITY].tolist()
+        return likely
 
     def shift(self, row: int, place: int, more: float) -> float:
         """Return the change of log-odds for additional support of a candidate."""
-        pair = (int(self.model.sources[row]), int(self.model.target[row, place]))
+        pair = self.model.ends(row, place)
         if pair not in self.support_before:
             self.support_before[pair] = math.expm1(self.model.neighbourhood.score(*pair))
         before = self.support_before[pair]

@@ -21,11 +21,8 @@ ORDERS = {
     "random": "in random order",
 }
 RANDOM_EVERY = 10  # one in so many is of the random slice
-N_FIRST, KNOWN_EVERY_AT_FIRST, KNOWN_EVERY = (
-    100,
-    5,
-    15,
-)  # one in so many is known: more of the first ones, which measure
+KNOWN_EVERY_AT_FIRST, KNOWN_EVERY = 5, 15  # one in so many is known: more of the first ones, which measure
+N_FIRST = 100
 SLICE_SEED = 0  # seed of the random slice, which is the same however the queue is ordered
 
 

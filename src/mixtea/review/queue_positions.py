@@ -11,7 +11,7 @@ import numpy as np
 
 from mixtea.review.card import entity
 from mixtea.review.decision import KNOWN, UNSURE
-from mixtea.review.mapped import most_precise, precision_summary
+from mixtea.review.import_export import most_precise, precision_summary
 from mixtea.review.queue import ORDERS, Filter, Item, make_queue, order_rows
 from mixtea.review.state import ReviewState
 
@@ -62,9 +62,6 @@ class QueuePositions:
         source = self.state.source_id(position.item.row) if position.item else ""
         return {"order": position.order, "source": source, "shows": position.shows}
 
-    def save_position(self, reviewer: str) -> None:
-        self.state.store.keep_position(reviewer, self.stored_position(reviewer))
-
     def items(self, position: Position) -> list[Item]:
         """Return the queue of a position: fixed as long as the order, the filter and the model stay."""
         key = self.queue_key(position)
@@ -75,9 +72,8 @@ class QueuePositions:
     def queue_key(self, position: Position) -> tuple[object, ...]:
         """Return all that the queue of a position depends on."""
         key: tuple[object, ...] = (position.order, position.filter, self.state.generation)
-        return (
-            (*key, self.state.index.last_id) if position.filter.state in ("decided", "unsure", "contradicted") else key
-        )
+        follows_decisions = position.filter.state in ("decided", "unsure", "contradicted")
+        return (*key, self.state.index.last_id) if follows_decisions else key
 
     def compute_queue(self, order: str, wanted: Filter, best: np.ndarray) -> list[Item]:
         """Make a queue, by the probability [p] of each row; may be called in another thread."""
@@ -108,24 +104,21 @@ class QueuePositions:
             ids = most_precise(self.state.current_mapping(), wanted.precision).frame["source"].unique().tolist()
             kept &= self._rows_of(ids)
         if wanted.kind:
-            kept &= np.array([wanted.kind in self._kinds(row) for row in range(len(kept))], dtype=bool)
+            kinds = (entity(model.task.source, int(source)).types for source in model.sources)
+            kept &= np.array([wanted.kind in types for types in kinds], dtype=bool)
         return kept & self._in_state(wanted)
 
     def precision_line(self, precision: float | None) -> str:
         """Describe the part of the mapping with an expected precision; "" for None."""
-        return (
-            ""
-            if precision is None
-            else precision_summary(most_precise(self.state.current_mapping(), precision), precision)
-        )
+        if precision is None:
+            return ""
+        return precision_summary(most_precise(self.state.current_mapping(), precision), precision)
 
     def _in_state(self, wanted: Filter) -> np.ndarray:
         if wanted.state in ("open", "all"):
             return np.ones(len(self.state.original.sources), dtype=bool)
-        last = [
-            one for source in [*self.state.index.by_source] if (one := self.state.index.last_about(source)) is not None
-        ]
-        by = [one for one in last if not wanted.reviewer or one.reviewer == wanted.reviewer]
+        last = (self.state.index.last_about(source) for source in [*self.state.index.by_source])
+        by = [one for one in last if one is not None and wanted.reviewer in ("", one.reviewer)]
         ids = {one.source for one in by if wanted.state != "unsure" or one.action == UNSURE}
         if wanted.state == "contradicted":
             ids &= {one.source for one, _ in self.state.contradicted()}
@@ -145,9 +138,6 @@ class QueuePositions:
             for graph in (self.state.original.task.source, self.state.original.task.target)
         )
         return source, target
-
-    def _kinds(self, row: int) -> tuple[str, ...]:
-        return entity(self.state.original.task.source, int(self.state.original.sources[row])).types
 
     def current_item(self, reviewer: str) -> Item | None:
         """Return the current question of a reviewer; None at the end of the queue."""

@@ -6,33 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from mixtea.compute.intervals import interval
-from mixtea.review.decision import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision
-from mixtea.review.merge import FACT_RELIABILITY, MAX_RELIABILITY, MIN_RELIABILITY
+from mixtea.graph.task import Task
+from mixtea.review.decision import ACCEPT, AUDIT, KNOWN, NONE, REJECT, REPEAT, UNSURE, Decision, Share
 
+FACT_RELIABILITY = 0.95  # of decisions that are right: from there on they are facts
+MAX_RELIABILITY, MIN_RELIABILITY = 0.99, 0.5  # bounds of an opinion; .5 has no effect
 MIN_KNOWN_ITEMS = 20  # known items from which on a reviewer counts as measured
-
-
-class Share(NamedTuple):
-    """A count of a total; `low` and `high` bound the true share with 95 % confidence."""
-
-    met: int
-    of: int
-
-    @property
-    def share(self) -> float:
-        return self.met / self.of if self.of else math.nan
-
-    @property
-    def low(self) -> float:
-        return interval(self.share, self.of)[0]
-
-    @property
-    def high(self) -> float:
-        return interval(self.share, self.of)[1]
-
-    def __str__(self) -> str:
-        return f"{self.share:.0%} ({self.low:.0%}–{self.high:.0%})" if self.of else "not measured"
 
 
 class Reviewer(NamedTuple):
@@ -72,6 +51,14 @@ class Reviewer(NamedTuple):
 
 
 UNMEASURED = Reviewer("", 0, Share(0, 0), Share(0, 0), Share(0, 0), Share(0, 0))
+
+
+def known_targets(task: Task) -> dict[str, set[str]]:
+    """Return the targets of sources with a validation link, by ids."""
+    found: dict[str, set[str]] = {}
+    for source, target in task.valid.tolist():
+        found.setdefault(str(task.source.ids[source]), set()).add(str(task.target.ids[target]))
+    return found
 
 
 def measure_reviewers(active: Iterable[Decision], truth: Mapping[str, Iterable[str]]) -> dict[str, Reviewer]:

@@ -19,7 +19,7 @@ from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
 from mixtea.review.security import ENTRANCE, Guard
 from mixtea.review.session import Session
-from mixtea.review.training import BackgroundTraining, unreadable
+from mixtea.review.training import BackgroundTraining
 
 SWITCH_SECONDS = 0.001  # after which a busy thread lets the page go on
 SHUTDOWN_SECONDS = 2  # for requests that are under way when the server ends
@@ -50,8 +50,6 @@ def serve(
         except OSError as error:
             raise RunError(f"{error}. Name another file: --decisions FILE, or mend it.") from None
         training = BackgroundTraining(state, every, notify)
-        if store.unreadable:
-            state.notices["unreadable"] = unreadable(state)
         page = Page(session, training, reviewer)
         app = page.app()
         guard = page.guard = Guard(app, host, port)

@@ -72,18 +72,6 @@ class Session:
         self.shown_cards[key] = ShownCard(reviewer, pair, item.reason, card.probability, votes, shown)
         return key
 
-    def decide(self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0) -> Decision:
-        """Keep one decision about a card: OSError if it could not be kept, ValueError if it makes no sense."""
-        return self.keep([self.decision(reviewer, key, pair, action, place)])[0]
-
-    def keep(self, decisions: list[Decision]) -> list[Decision]:
-        """Keep decisions, all or none: OSError if they could not be kept, ReplacedError if the run is another one."""
-        self.state.check_run()
-        kept = self.state.store.add(decisions)
-        self.state.apply_rows(kept)
-        self.state.refresh()
-        return kept
-
     def decision(
         self, reviewer: str, key: str, pair: ShownPair, action: str, place: int = 0, batch: str = ""
     ) -> Decision:
@@ -103,14 +91,13 @@ class Session:
 
     def _asked_before(self, reviewer: str, pair: ShownPair) -> ShownCard:
         """Judge a card that was made before this server began, or lies long back: its entities must be in the run."""
-        row = self.state.original.row_of_id(pair.source)
-        if row < 0 or not all(target in self.state.original.target_index_of for target in pair.targets):
+        original = self.state.original
+        row = original.row_of_id(pair.source)
+        if row < 0 or not all(target in original.target_index_of for target in pair.targets):
             raise ValueError(STALE_CARD)
-        asked = ShownCard(
-            reviewer, pair, KNOWN if int(self.state.original.sources[row]) in self.state.original.valid else ""
-        )
+        asked = ShownCard(reviewer, pair, KNOWN if int(original.sources[row]) in original.valid else "")
         model, own = self.state.model_of(row)
-        if int(model.target[own, 0]) == self.state.original.target_index_of[pair.targets[0]]:
+        if int(model.target[own, 0]) == original.target_index_of[pair.targets[0]]:
             asked.probability, asked.votes = self.state.probability(row), self._votes(row)
         return asked
 
@@ -118,11 +105,6 @@ class Session:
         """Return the voters for the first candidate of a row."""
         model, own = self.state.model_of(row)
         return " ".join(model.voters_for(own))
-
-    def undo(self, reviewer: str, key: str) -> list[Decision]:
-        """Take back the reviewer's last decision, and what was decided with it; the reviewer is at that card again."""
-        self.state.check_run()
-        return self.apply_undo(reviewer, self.state.store.undo(reviewer, key), self.state.store.undo_rows(key))
 
     def apply_undo(self, reviewer: str, taken: list[Decision], rows: list[Decision]) -> list[Decision]:
         """Apply the rows of an undo, and return to the card."""
@@ -164,10 +146,8 @@ class Session:
         rows = np.flatnonzero(same)
         found = [row]
         for other in rows[np.argsort(-best[rows], kind="stable")][:MAX_ALIKE_COMPARED].tolist():
-            is_open = (
-                int(model.sources[other]) not in model.valid
-                and self.state.source_id(other) not in self.state.index.by_source
-            )
+            decided = self.state.source_id(other) in self.state.index.by_source
+            is_open = not decided and int(model.sources[other]) not in model.valid
             if other != row and is_open and self._signature(other) == wanted:
                 found.append(other)
             if len(found) >= MAX_ALIKE_SHOWN:
@@ -179,7 +159,7 @@ class Session:
         model = self.state.original
         parts = {name: part[row] for name, part in model.parts.items() if not np.isnan(part[row])}
         strongest = max(parts, key=lambda name: parts[name]) if parts else ""
-        said = model.neighbourhood.support(int(model.sources[row]), int(model.target[row, 0]))
+        said = model.neighbourhood.support(*model.ends(row))
         kinds = sorted({int(kind) for kind in said.kind[np.argsort(-said.weight)][:1].tolist()})
         return strongest, tuple(map(str, kinds))
 
@@ -188,14 +168,10 @@ class Session:
         found = []
         for other in rows:
             model, own = self.state.model_of(other)
-            target = str(model.task.target.ids[model.target[own, 0]])
-            left, right, _ = self.state.card_names(other)
-            found.append((ShownPair(self.state.source_id(other), (target,)), left, right))
+            source, target = self.state.source_id(other), str(model.task.target.ids[model.target[own, 0]])
+            names = self.state.label(source, "source"), self.state.label(target, "target")
+            found.append((ShownPair(source, (target,)), *names))
         return found
-
-    def decide_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:
-        """Decide several pairs in the same way, logged one by one, undone together."""
-        return self.keep(self.decisions_alike(reviewer, pairs, action, key))
 
     def decisions_alike(self, reviewer: str, pairs: Iterable[ShownPair], action: str, key: str) -> list[Decision]:
         """Make the decisions about several pairs that were shown together."""

@@ -12,16 +12,15 @@ import numpy as np
 
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import RunError
-from mixtea.messages import visible
+from mixtea.graph.iris import SIDES
+from mixtea.messages import MAX_LABEL_LENGTH, visible
 from mixtea.review.card import Card, Cards
-from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, pair_decisions
-from mixtea.review.decision_index import DecisionIndex
+from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, DecisionIndex, pair_decisions
 from mixtea.review.decisions import DecisionStore
-from mixtea.review.learning import known_targets
-from mixtea.review.mapped import apply_decisions
+from mixtea.review.import_export import apply_decisions
 from mixtea.review.model import Model
 from mixtea.review.posterior import Posterior
-from mixtea.review.reviewers import UNMEASURED, Reviewer, measure_reviewers
+from mixtea.review.reviewers import UNMEASURED, known_targets, measure_reviewers
 from mixtea.runs.folder import MANIFEST, read_ids
 
 CONTRADICTED_BELOW = 0.2  # of probability, without the decision itself: below it an accepted pair is contradicted
@@ -38,6 +37,8 @@ class ReplacedError(RunError):
 
 class ReviewState:
     """A run with decisions about it. Rows are those of the run; a retrained model may have fewer."""
+
+    _contradicted: tuple[int, list[tuple[Decision, float]]] | None = None
 
     def __init__(self, run: Path, store: DecisionStore, model: Model | None = None, *, lazily: bool = False) -> None:
         """Begin with a run and its decisions; `model` is that of the run, if it was read already.
@@ -56,9 +57,7 @@ class ReviewState:
         self.run_now, self.other_graphs = self.original.name, ""  # the manifest on the disk, and why it does not fit
         self._manifest_seen: tuple[int, ...] = ()
         self.index = DecisionIndex(self.original.task.multi_target_ids, concerns_run=self._concerns_run)
-        self.weights: dict[
-            str, float
-        ] = {}  # log-odds of a reviewer's decisions, infinite for facts; of those with audits
+        self.weights: dict[str, float] = {}  # of reviewers with audits: log-odds of decisions, infinite for facts
         self.outdated: set[str] = set()  # sources with decisions that the posteriors do not have yet
         self.is_prepared, self.lazily = False, lazily
         self._use_models()
@@ -94,7 +93,7 @@ class ReviewState:
                 self._compare_run()
                 self._manifest_seen = now
         except (OSError, RunError) as error:
-            why = visible(str(error), 200)
+            why = visible(error, 200)
             raise ReplacedError(f"{visible(self.run)} cannot be read any more ({why}). {RESTART_ADVICE}") from None
         if self.other_graphs:
             raise ReplacedError(self.other_graphs)
@@ -107,9 +106,8 @@ class ReviewState:
         if self.other_graphs:
             self.notices["run"] = f"{self.other_graphs} Nothing is saved until then."
         elif self.run_now != self.original.name:
-            self.notices["run"] = (
-                f"{name} was replaced by another run of the same graphs. {RESTART_ADVICE[:-1]} to see it."
-            )
+            why = f"{name} was replaced by another run of the same graphs."
+            self.notices["run"] = f"{why} {RESTART_ADVICE[:-1]} to see it."
         else:
             self.notices.pop("run", None)
 
@@ -132,18 +130,20 @@ class ReviewState:
             last_id = store.trained(model.name)
             store.close()
         except (RunError, OSError) as error:
-            self._leave_alone(visible(str(error), 200))
+            self._leave_alone(visible(error, 200))
             return None
         if last_id is None:
             self._leave_alone("it was not trained with these decisions")
-        if last_id is None or not self.is_child(model):
+            return None
+        if not self.is_child(model):
             return None
         model.prepare()
         return model, last_id
 
     def is_child(self, model: Model) -> bool:
         """Return whether a model was trained from the run that is in the folder now, with the same entities."""
-        fits = model.parent == self.run_now and model.has_ids_of(self.original)
+        sides = [(getattr(model.task, side).ids, getattr(self.original.task, side).ids) for side in SIDES]
+        fits = model.parent == self.run_now and all(np.array_equal(*ids) for ids in sides)
         if not fits:
             self._leave_alone("it was trained from another run")
         return fits
@@ -197,7 +197,8 @@ class ReviewState:
         if gone and self.current is not self.original:  # what the model was taught does not hold any more
             self.current, self.trained_id = self.original, 0
             self._use_models()
-        self._weigh({one.reviewer for one in changed if one.reason in AUDIT})
+        for name in {one.reviewer for one in changed if one.reason in AUDIT}:
+            self._weigh(name)
         sources = {one.source for one in changed}
         self.outdated |= sources
         if not self.lazily:
@@ -206,24 +207,18 @@ class ReviewState:
             for source in sources:
                 self._update_posteriors_of(source)
 
-    def _weigh(self, names: Iterable[str]) -> None:
-        """Measure the reliability of reviewers with new audits."""
-        for name in names:
-            before, weight = self.weights.get(name, math.inf), self._measured(name).log_odds
-            if weight != before:
-                self.weights[name] = weight
-                self.outdated |= self.index.by_source.keys()
+    def _weigh(self, reviewer: str) -> None:
+        """Measure the reliability of a reviewer by the audits, which alone determine the weight of decisions."""
+        measured = measure_reviewers(self.index.audits.get(reviewer, {}).values(), self.truth)
+        weight = measured.get(reviewer, UNMEASURED).log_odds
+        if weight != self.weights.get(reviewer, math.inf):
+            self.weights[reviewer] = weight
+            self.outdated |= self.index.by_source.keys()
 
     def _concerns_run(self, one: Decision) -> bool:
         """Return whether the entities of a decision are in the run."""
         model = self.original
         return one.source in model.source_index_of and (one.target is None or one.target in model.target_index_of)
-
-    def _measured(self, reviewer: str) -> Reviewer:
-        """Measure a reviewer by the known items alone, which determine the weight of decisions."""
-        return (
-            measure_reviewers([*self.index.audits.get(reviewer, {}).values()], self.truth).get(reviewer) or UNMEASURED
-        )
 
     def update_posteriors(self, most: int | None = None) -> bool:
         """Update the posteriors for outdated sources, at most so many of them; return whether some are left."""
@@ -238,22 +233,17 @@ class ReviewState:
             return
         self.outdated.discard(source)
         for posterior in self.posteriors.values():
+            now = dict[tuple[int, int], float]()
+            for pair, said in self.index.pair_decisions_of(source).items():
+                ends = posterior.model.find_pair(*pair)
+                if min(ends) >= 0:
+                    weight = self.weights.get(said.reviewer, math.inf)
+                    now[ends] = weight if said.same else -weight
             number = posterior.model.source_index_of.get(source, -1)
-            now = self._numbered(posterior.model, source)
             for target in {*posterior.log_odds_of.get(number, {})} - {target for _, target in now}:
                 posterior.decide((number, target), None)
-            for pair, weight in now.items():
-                posterior.decide(pair, weight)
-
-    def _numbered(self, model: Model, source: str) -> dict[tuple[int, int], float]:
-        """Return the decisions about a source by indices of a model, with their weights."""
-        found = {}
-        for pair, said in self.index.pair_decisions_of(source).items():
-            ends = model.find_pair(*pair)
-            if min(ends) >= 0:
-                weight = self.weights.get(said.reviewer, math.inf)
-                found[ends] = weight if said.same else -weight
-        return found
+            for ends, weight in now.items():
+                posterior.decide(ends, weight)
 
     @cached_property
     def truth(self) -> dict[str, set[str]]:
@@ -290,9 +280,8 @@ class ReviewState:
 
     def card(self, row: int, place: int = 0, *, with_evidence: bool = True) -> Card:
         """Make the card of a row, about a candidate of the model in use."""
-        model, own = self.model_of(row)
-        made = self.card_makers[id(model)](own, place, with_evidence=with_evidence and self.is_prepared)
-        return replace(made, row=row)
+        maker, own = self.card_maker(row)
+        return replace(maker(own, place, with_evidence=with_evidence and self.is_prepared), row=row)
 
     def card_maker(self, row: int) -> tuple[Cards, int]:
         """Return the maker of a row's card, and the row there."""
@@ -317,17 +306,6 @@ class ReviewState:
             raise ValueError(STALE_CARD)
         return row, places[0]
 
-    def picture(self, row: int, place: int = 0) -> dict[str, object]:
-        model, own = self.model_of(row)
-        return self.card_makers[id(model)].picture(own, place)
-
-    def card_names(self, row: int) -> tuple[str, str, float]:
-        """Return the display names of source and first candidate, and their probability."""
-        model, own = self.model_of(row)
-        ends = ((model.task.source, model.sources[own]), (model.task.target, model.target[own, 0]))
-        left, right = (visible(graph.display(int(number)), 160) for graph, number in ends)
-        return left, right, self.probability(row)
-
     def probability(self, row: int) -> float:
         model, own = self.model_of(row)
         return float(self.posteriors[id(model)].probability(own)[0])
@@ -347,8 +325,6 @@ class ReviewState:
     def keep_contradicted(self, judged: Iterable[tuple[Decision, float] | None]) -> None:
         """Cache the results of `judge_decisions` until the next decision."""
         self._contradicted = (self.index.last_id, [one for one in judged if one is not None])
-
-    _contradicted: tuple[int, list[tuple[Decision, float]]] | None = None
 
     def judge_decisions(self) -> Iterator[tuple[Decision, float] | None]:
         """Yield for each decided source its last decision and the pair's probability if they disagree, else None."""
@@ -370,9 +346,6 @@ class ReviewState:
         """Count the sources without a given link."""
         return len(self.original.sources) - len(self.truth)
 
-    def all_reviewers(self) -> dict[str, Reviewer]:
-        return measure_reviewers(self.index.active.values(), self.truth)
-
     def since_trained(self) -> int:
         """Count the decisions and undos since the current model was trained."""
         return self.index.last_id - self.trained_id
@@ -386,14 +359,13 @@ class ReviewState:
         said = pair_decisions(active.values(), self.index.several)
         sure = {pair: one for pair, one in said.items() if self.weights.get(one.reviewer, math.inf) == math.inf}
         accepted = {pair: active[one.id] for pair, one in sure.items() if one.same}
-        rejected = [pair for pair, one in sure.items() if not one.same]
+        rejected = {pair for pair, one in sure.items() if not one.same}
         return apply_decisions(self.current.mapping, accepted, rejected, self.index.several)
 
     def label(self, id: str | None, side: str) -> str:
         """Return the display name of an id; the id itself if it is no longer in the graph."""
         if id is None:
             return "none of them"
-        model = self.original
-        graph = getattr(model.task, side)
-        number = getattr(model, f"{side}_index_of").get(id, -1)
-        return visible(graph.display(number) if number >= 0 else id, 160)
+        number = getattr(self.original, f"{side}_index_of").get(id)
+        name = id if number is None else getattr(self.original.task, side).display(number)
+        return visible(name, MAX_LABEL_LENGTH)

@@ -1,4 +1,4 @@
-"""Retrain in another process while people go on deciding, and adopt the result."""
+"""Retrain in another process while people go on deciding, and adopt the result; threads beside the event loop."""
 
 from __future__ import annotations
 
@@ -6,23 +6,82 @@ import asyncio
 import json
 import os
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from mixtea.errors import MixTEAError
 from mixtea.messages import visible
-from mixtea.review.decisions import Rows
 from mixtea.review.model import Model
 from mixtea.review.state import SOURCES_PER_STEP, ReplacedError, ReviewState
-from mixtea.review.threads import Threads
 from mixtea.runs.folder import MANIFEST
 
 NICE = 10  # the page goes first
 END_SECONDS = 1.5  # for a training to end after a signal, before it is killed
 ROWS_PER_READ = 200  # of decisions from elsewhere, a few milliseconds
 PAUSE_SECONDS = 0.004  # seconds between two parts of what can wait, for what people wait for
+SLICE_SECONDS = 0.002  # for which a loop may be held before others get their turn
+T = TypeVar("T")
+
+
+class Threads:
+    """A few daemon threads that share a job queue; a process ends without waiting for them."""
+
+    def __init__(self, size: int = 1) -> None:
+        self.jobs: SimpleQueue[tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], Callable[[], Any]]] = SimpleQueue()
+        self.size, self.n_started, self.n_waiting = size, 0, 0
+
+    async def __call__(self, function: Callable[..., T], *args: Any) -> T:
+        """Wait for the result of a function, while the event loop goes on."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        self.n_waiting += 1
+        if self.n_started < min(self.size, self.n_waiting):
+            self.n_started += 1
+            threading.Thread(target=self._work, daemon=True).start()
+        self.jobs.put((loop, done, lambda: function(*args)))
+        try:
+            return await done
+        finally:
+            self.n_waiting -= 1
+
+    def _work(self) -> None:
+        while True:
+            loop, done, function = self.jobs.get()
+            if done.cancelled():
+                continue
+            result, error = None, None
+            try:
+                result = function()
+            except Exception as raised:
+                error = raised
+            except BaseException as raised:  # such as SystemExit from a plugin: it must not end other jobs
+                error = RuntimeError(f"{type(raised).__name__}: {raised}")
+            with suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(_settle, done, result, error)
+
+
+def _settle(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if done.done():
+        return
+    if error is not None:
+        done.set_exception(error)
+    else:
+        done.set_result(result)
+
+
+async def in_slices(items: Iterable[T]) -> list[T]:
+    """Collect items that are computed one by one in the event loop, giving way to others again and again."""
+    found, until = [], time.monotonic() + SLICE_SECONDS
+    for item in items:
+        found.append(item)
+        if time.monotonic() > until:
+            await asyncio.sleep(0)
+            until = time.monotonic() + SLICE_SECONDS
+    return found
 
 
 class BackgroundTraining:
@@ -98,7 +157,7 @@ class BackgroundTraining:
             )
             return
         self.doing = "reading what was learned"
-        model = await self.beside(self._trained)
+        model = await self.beside(self._read_trained)
         await self.database(state.store.keep_trained, model.name, last_id)
         if state.is_child(model):
             self._trained_seen = self._trained_on_disk()
@@ -107,7 +166,7 @@ class BackgroundTraining:
         else:
             self.error = "the run was replaced meanwhile"
 
-    def _trained(self) -> Model:
+    def _read_trained(self) -> Model:
         """Read the trained run and make all its indices; called in a thread."""
         self.state.check_run()
         model = Model(self.state.reviewed_run)
@@ -137,7 +196,9 @@ class BackgroundTraining:
                 await self.database(self.state.check_run)
                 await self._take_up_trained()
             await self.update_posteriors()
-            self._show_notices()
+            for notice in {*self.state.notices.values()} - self._shown_notices:
+                self._shown_notices.add(notice)
+                self.notify(notice)
             await asyncio.sleep(1)
 
     async def catch_up(self) -> None:
@@ -147,17 +208,18 @@ class BackgroundTraining:
             return
         async with self._catching_up:
             while True:
-                rows = await self.reading(self._read, state.index.read_to)
+                rows = await self.reading(lambda: state.store.reader.read(state.index.read_to, ROWS_PER_READ))
                 if rows.last_id == state.index.read_to:
                     break
                 state.index.read_to = rows.last_id
                 state.apply_rows(rows.decisions)
                 await asyncio.sleep(PAUSE_SECONDS)
-        if state.store.unreadable:
-            state.notices["unreadable"] = unreadable(state)
-
-    def _read(self, after: int) -> Rows:
-        return self.state.store.reader.read(after, ROWS_PER_READ)
+        if wrong := state.store.unreadable:
+            first, column = next(iter(wrong.items()))
+            state.notices["unreadable"] = (
+                f"{visible(state.store.path)}: {len(wrong):,} rows are left out, since mixtea did not write them "
+                f"(row {first}, column {column}). They stay in the file; the other decisions hold."
+            )
 
     async def _take_up_trained(self) -> None:
         """Use a run that another server has trained with the same decisions."""
@@ -167,11 +229,6 @@ class BackgroundTraining:
             trained = await self.beside(self.state.load_trained)
             if trained is not None:
                 self.state.adopt(*trained)
-
-    def _show_notices(self) -> None:
-        for notice in {*self.state.notices.values()} - self._shown_notices:
-            self._shown_notices.add(notice)
-            self.notify(notice)
 
     async def update_posteriors(self) -> None:
         """Update outdated posteriors, a few at a time, so that no request waits."""
@@ -197,16 +254,6 @@ class BackgroundTraining:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-
-
-def unreadable(state: ReviewState) -> str:
-    """Describe the rows of the file that are left out."""
-    rows = state.store.unreadable
-    first, column = next(iter(rows.items()))
-    return (
-        f"{visible(state.store.path)}: {len(rows):,} rows are left out, since mixtea did not write them "
-        f"(row {first}, column {column}). They stay in the file; the other decisions hold."
-    )
 
 
 def _in_words(told: dict[str, Any]) -> str:

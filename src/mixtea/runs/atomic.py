@@ -1,13 +1,15 @@
-"""Write files and folders whole or not at all: write beside, flush, rename, flush again.
+"""Write files and folders whole or not at all, and lock folders for one process.
 
-What is being written lies in a temporary folder, hidden beside its place, which its process holds locked. One that no
-process holds is what a sudden death left: the next to write to the same place sweeps it away.
+A file is written beside its place, flushed, renamed, and flushed again. What is being written lies in a temporary
+folder, hidden beside its place, which its process holds locked. One that no process holds is what a sudden death left:
+the next to write to the same place sweeps it away. A lock is the system's, and ends with its process however that ends.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
+import logging
 import os
 import re
 import shutil
@@ -18,7 +20,74 @@ from pathlib import Path
 from safetensors import SafetensorError
 
 from mixtea.errors import RunError, WriteError
-from mixtea.runs.lock import is_free, lock_folder
+from mixtea.messages import visible
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None  # type: ignore[assignment]
+
+logger = logging.getLogger(__name__)
+
+
+class HeldError(RunError):
+    """Raised where another process holds a folder."""
+
+
+@contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Hold the folder while the block runs; refused at once if another process holds it."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = _held(folder)
+    if descriptor is None:
+        raise HeldError(f"{folder}: another mixtea is at work there. Wait for it, or name another folder.")
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_free(folder: Path) -> bool:
+    """Check whether the folder is there and no process holds it; a guess where the system has no locks."""
+    if fcntl is None:
+        return folder.exists()
+    try:
+        descriptor = _held(folder)
+    except OSError:  # gone meanwhile, or another user's
+        return False
+    if descriptor is not None:
+        os.close(descriptor)
+    return descriptor is not None
+
+
+def _held(folder: Path) -> int | None:
+    """Return a descriptor that holds the folder until it is closed; None if another process holds it."""
+    while True:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            if not _locked(descriptor, folder):
+                os.close(descriptor)
+                return None
+            if folder.exists() and os.path.samestat(os.fstat(descriptor), folder.stat()):
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its holder has removed the folder meanwhile: look again
+
+
+def _locked(descriptor: int, folder: Path) -> bool:
+    """Lock an open folder; where the file system cannot, warn and go on without."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        logger.warning("%s: cannot be locked (%s); start no second run there", visible(folder), error.strerror)
+    return True
+
 
 RUN_FILES = {
     "run.json": "what, when, with which versions; sizes and checksums of the other files; written last",
@@ -59,6 +128,12 @@ def atomic_file(path: Path, *, follow: bool = True) -> Iterator[Path]:
             yield temporary / path.name
             flush(temporary / path.name)
             rename(temporary / path.name, path)
+
+
+def atomic_text(path: Path, text: str) -> None:
+    """Write a text file; a link in its place is replaced."""
+    with atomic_file(path, follow=False) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def _check_place(path: Path) -> None:

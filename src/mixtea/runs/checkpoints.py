@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a training after an epoch, one file each, the last two kept."""
+"""Checkpoints: the state of a training after an epoch, one file each, the last two kept; signals that end it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import json
 import logging
 import os
 import re
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from os import PathLike
 from pathlib import Path
+from types import FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 
+from mixtea.callbacks import active_callbacks
 from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
 from mixtea.errors import RunError, StoppedError
@@ -23,9 +27,47 @@ from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
 from mixtea.io.paths import PathOrStr
 from mixtea.messages import visible
-from mixtea.runs.atomic import clear_errors, clear_leftovers
-from mixtea.runs.lock import lock_folder
+from mixtea.runs.atomic import clear_errors, clear_leftovers, lock_folder
 from mixtea.runs.state_file import read_state_file, write_state_file
+
+SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class StopSignals:
+    """Signal handlers of a training: within the context, a first signal calls `on_first` and is kept in `asked`.
+
+    A second one calls `on_second` and does what it would have done without; so does the first outside of the main
+    thread of the program. A signal that was ignored stays so.
+    """
+
+    def __init__(
+        self, on_first: Callable[[], object] = lambda: None, on_second: Callable[[], object] = lambda: None
+    ) -> None:
+        self.asked, self.on_first, self.on_second = 0, on_first, on_second
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> StopSignals:
+        if threading.current_thread() is threading.main_thread():
+            handled = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+            self._before = {number: signal.signal(number, self._on_signal) for number in handled}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)  # type: ignore[arg-type]
+        self._before = {}
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            self.on_second()
+            self.__exit__(None, None, None)
+            signal.raise_signal(number)
+            return
+        self.asked = number
+        self.on_first()
+
 
 logger = logging.getLogger(__name__)
 CHECKPOINT_KIND = "mixtea checkpoint 3"
@@ -39,18 +81,14 @@ class Checkpoints:
     """The checkpoints of one training, in a folder.
 
     One is due `every` so many seconds (0: after every epoch), later where saving would take too much of the time, by a
-    clock that never jumps; and at once when `asked_to_stop` returns the number of a signal. `on_load` is called with
-    the epoch from which a training goes on. `key` identifies the data and settings; fitting sets it.
+    clock that never jumps; and at once when the signals `stopping` have asked for the end. `key` identifies the data
+    and settings; fitting sets it.
     """
 
     def __init__(
-        self,
-        folder: PathLike[str] | str,
-        every: float = 60.0,
-        asked_to_stop: Callable[[], int] = lambda: 0,
-        on_load: Callable[[int], None] = lambda epoch: None,
-    ) -> None:
-        self.folder, self.every, self.asked_to_stop, self.on_load = Path(folder), every, asked_to_stop, on_load
+        self, folder: PathLike[str] | str, every: float = 60.0, stopping: StopSignals | None = None
+    ) -> None:  # fmt: skip
+        self.folder, self.every, self.stopping = Path(folder), every, stopping or StopSignals()
         self.key = ""
         self.saved_at, self.cost = time.monotonic(), 0.0
 
@@ -73,13 +111,16 @@ class Checkpoints:
 
         Asked to stop, it saves and raises StoppedError.
         """
-        number = self.asked_to_stop()
+        number = self.stopping.asked
         if not (number or self.due()):
             return
         try:
             self.save(epoch, state())
         except RunError as error:  # nothing that keeps it from being saved is worth the training
             logger.warning("the state after epoch %d is not saved: %s", epoch, visible(error))
+        else:
+            for callback in active_callbacks():
+                callback.on_checkpoint(epoch)
         if number:
             raise StoppedError(f"Stopped after epoch {epoch}.", number)
 
@@ -109,7 +150,8 @@ class Checkpoints:
                 logger.warning("%s Looking for the one before it.", visible(damage))
                 continue
             epoch, state = self._checked(path, found)
-            self.on_load(epoch)
+            for callback in active_callbacks():
+                callback.on_resume(epoch)
             return epoch, state
         if files:
             raise RunError(f"{self.folder}: none of its {len(files)} checkpoints can be read. {damage}")

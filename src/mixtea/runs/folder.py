@@ -10,6 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
+import re
+import shutil
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,7 +28,7 @@ from mixtea.config import Config
 from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
-from mixtea.evaluation.by_voter import split_table
+from mixtea.evaluation.scores import split_table
 from mixtea.graph.task import Task
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
@@ -37,9 +40,7 @@ from mixtea.runs.answers import (
     mapping_arrays,
     mapping_forms,
 )
-from mixtea.runs.atomic import RUN_FILES, atomic_folder, resolve_place
-from mixtea.runs.history import carry_over
-from mixtea.runs.learned import check_learned, learned_json
+from mixtea.runs.atomic import HISTORY, RUN_FILES, atomic_folder, flush, resolve_place
 from mixtea.runs.safe_read import (
     MIB,
     RESTORE_ADVICE,
@@ -51,7 +52,7 @@ from mixtea.runs.safe_read import (
     read_arrays,
     read_json,
 )
-from mixtea.runs.validate_text import text_arrays
+from mixtea.runs.validate_text import check_learned, learned_json, text_arrays
 from mixtea.voters.learned_text import LearnedText
 
 FORMAT = 7
@@ -326,9 +327,46 @@ def _write_json(path: Path, value: Any, indent: int | None = 1) -> None:
 
 def _draw(run: Run, path: Path) -> None:
     """Draw the curves; a title in letters that the font lacks is allowed, and `$` in it does not begin a formula."""
-    from mixtea.evaluation.curves import draw_curves
+    from mixtea.evaluation.scores import draw_curves
 
     title = visible(f"{run.task.name}, seed {run.config.seed}", 100).replace("$", r"\$")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         draw_curves(run.history, path, title=title)
+
+
+RUN_NUMBER = re.compile(r"\d{4,9}")
+
+
+def earlier_runs(run: Path) -> list[Path]:
+    """List the folders of the earlier runs of a run, the oldest first."""
+    folder = run / HISTORY
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    found = [path for path in folder.iterdir() if RUN_NUMBER.fullmatch(path.name) and path.is_dir()]
+    return sorted((path for path in found if not path.is_symlink()), key=lambda path: int(path.name))
+
+
+def carry_over(old: Path, new: Path, keep: int | None) -> None:
+    """Put the earlier runs of `old` into `new`, and with `keep` the old run itself, the last `keep` of them all."""
+    runs = earlier_runs(old)
+    kept = [(int(path.name), path) for path in runs]
+    if keep is not None and (old / "run.json").is_file():
+        kept.append((1 + max((number for number, _ in kept), default=0), old))
+    kept = kept if keep is None else kept[len(kept) - min(keep, len(kept)) :]
+    for number, run in kept:
+        _link(run, new / HISTORY / f"{number:04}")
+    if kept:
+        flush(new / HISTORY)
+
+
+def _link(run: Path, place: Path) -> None:
+    """Link the files of a run into another folder."""
+    place.mkdir(parents=True)
+    for path in run.iterdir():
+        if path.name in RUN_FILES and path.is_file() and not path.is_symlink():
+            try:
+                os.link(path, place / path.name)
+            except OSError:  # where the file system has no links
+                shutil.copyfile(path, place / path.name)
+    flush(place)

@@ -1,11 +1,11 @@
-"""The folder of an unfinished training, RUN.unfinished beside RUN: its inputs and its checkpoints."""
+"""The folder of an unfinished training, RUN.unfinished beside RUN: its inputs and its checkpoints, and how to go on."""
 
 from __future__ import annotations
 
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.compute.torchrun import is_first
 from mixtea.config import Config
-from mixtea.errors import RunError
+from mixtea.errors import ConfigError, RunError
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
-from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, rename, resolve_place
+from mixtea.runs.atomic import check_free, clear_errors, clear_leftovers, lock_folder, rename, resolve_place
 from mixtea.runs.checkpoints import CHECKPOINT_NAME, Checkpoints, epoch_of
-from mixtea.runs.folder import about_task, graph_arrays, vocabulary
-from mixtea.runs.lock import lock_folder
+from mixtea.runs.folder import about_task, graph_arrays, read_run, vocabulary
 from mixtea.runs.safe_read import check_forms, clear_read_errors, file_fingerprint
 from mixtea.runs.state_file import SAFETENSORS_TYPES, read_state_file, write_state_file
 from mixtea.runs.validate import check_config, check_task, check_vocabulary, graph_forms
@@ -67,7 +67,7 @@ def run_checksum(run: Path) -> str | None:
 
 
 class UnfinishedRun:
-    """The unfinished training of the run folder `out`."""
+    """The unfinished training of the run folder `out`. Of several processes only the first locks, checks and stores."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -79,6 +79,9 @@ class UnfinishedRun:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Lock the folder; an empty one is not left behind."""
+        if not is_first():
+            yield
+            return
         with clear_errors(self.out):
             if self.folder.is_symlink():
                 raise RunError(f"{self.folder}: a link, where a folder of a training is needed. Move it away.")
@@ -109,6 +112,8 @@ class UnfinishedRun:
 
     def check_free(self, *, overwrite: bool) -> None:
         """Refuse to begin where a training could go on instead, unless `overwrite`."""
+        if not is_first():
+            return
         check_free(self.out, overwrite=overwrite)
         if (epoch := self.epoch()) is not None and self.path.exists() and not overwrite:
             raise RunError(
@@ -118,6 +123,8 @@ class UnfinishedRun:
 
     def store_inputs(self, start: TrainingInputs) -> None:
         """Store the inputs of this training, then forget the earlier one."""
+        if not is_first():
+            return
         task = start.task
         parts = {
             "about": about_task(task),
@@ -158,3 +165,61 @@ class UnfinishedRun:
         with clear_errors(self.folder):
             for path in (self.path, *Checkpoints(self.folder).files()):
                 path.unlink(missing_ok=True)
+
+
+def begin_training(work: UnfinishedRun, read: Callable[[], TrainingInputs], overwrite: bool) -> TrainingInputs:
+    """Begin a new training; refused where it would replace something, unless `overwrite`."""
+    work.check_free(overwrite=overwrite)
+    start = read()
+    work.store_inputs(start)
+    return start
+
+
+def resume_training(
+    work: UnfinishedRun, read: Callable[[], TrainingInputs] | None, chosen: dict[str, Any], overwrite: bool
+) -> TrainingInputs | None:
+    """Return the interrupted training of a run; a new one if there is none but the call has a task.
+
+    None if the run is finished. The arguments of the call must be those that the training began with.
+    """
+    try:
+        start = work.read_inputs()
+    except RunError as error:
+        raise RunError(f"{error} Or begin anew: with --overwrite, without --resume.") from None
+    if start is None and (overwrite or run_checksum(work.out) is None):
+        if read is None:
+            raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
+        return begin_training(work, read, overwrite)
+    if read is not None:
+        called = read() if work.path.exists() else replace(read(), warm_start=None)
+        if differences := (start or _finished_inputs(work.out)).differences(called):
+            other = "; ".join(differences)
+            raise ConfigError(f"{work.out}: the training there is another: {other}. Say only --resume --out.")
+    if _is_result(work.out, start):
+        if is_first():
+            work.remove()
+        return None
+    assert start is not None  # else the run is the end of what there was
+    where = {name: value for name, value in chosen.items() if name not in start.config.training_settings()}
+    if read is None and any(getattr(start.config, name) != value for name, value in chosen.items() - where.items()):
+        raise ConfigError(f"{work.out}: the training goes on with its own settings; leave them out.")
+    if is_first():
+        check_free(work.out, overwrite=overwrite)
+    return replace(start, settings=start.settings | where)
+
+
+def _is_result(out: Path, start: TrainingInputs | None) -> bool:
+    """Check whether the run folder is the result of this training: not the run from before, nor that of another one."""
+    if start is not None and run_checksum(out) in (None, start.replaces):
+        return False
+    found = _finished_inputs(out)
+    return start is None or not found.differences(replace(start, warm_start=None))
+
+
+def _finished_inputs(out: Path) -> TrainingInputs:
+    """Return the inputs of a finished run, to compare; without its warm start, which is not stored.
+
+    If the run is damaged, the error names the file.
+    """
+    run = read_run(out)
+    return TrainingInputs(run.task, run.about["preset"], run.about["chosen"])

@@ -13,7 +13,7 @@ from mixtea.decide.answers import Answers
 from mixtea.decide.candidates import Candidates
 from mixtea.decide.choose import Choice
 from mixtea.decide.mapping import Mapping
-from mixtea.evaluation.by_voter import split_table
+from mixtea.evaluation.scores import split_table
 from mixtea.explain.explainer import Explainer
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.graph.task import Task

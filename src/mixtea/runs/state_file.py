@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from mixtea.errors import RunError
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file
-from mixtea.runs.safe_read import RESTORE_ADVICE, check_plain
+from mixtea.runs.safe_read import RESTORE_ADVICE, check_plain, clear_read_errors
 
 JSON = "json"  # the name of the bytes of JSON; arrays have a number, after a dot
 ARRAY, PLAIN = "array", "plain"  # {"array": name} stands for one, {"plain": {...}} for an object that looks like these
@@ -42,11 +42,8 @@ def write_state_file(path: Path, kind: str, value: Any) -> None:
 
 def read_state_file(path: Path, kind: str) -> Any:
     """Read the value, if it is of this kind and every byte of it is as it was written."""
-    if path.is_symlink() or not path.is_file():
-        what = "a link or device, where a file is needed" if path.is_symlink() or path.exists() else "missing"
-        raise RunError(f"{path}: {what}. {RESTORE_ADVICE}")
-    check_plain(path)  # a sparse file would take memory that was never sent
-    try:
+    with clear_read_errors(path):
+        check_plain(path)  # a sparse file would take memory that was never sent
         np.empty(path.stat().st_size, dtype=np.uint8)  # is there room for it? This takes none
         with safe_open(path, "numpy") as file:
             found, _, checksum = (file.metadata() or {}).get("unit", "").rpartition(" ")
@@ -61,11 +58,6 @@ def read_state_file(path: Path, kind: str) -> Any:
             raise RunError(f"{path}: changed since it was written (checksum). {RESTORE_ADVICE}")
         text = arrays.pop(JSON).tobytes().decode("utf-8", "surrogatepass")
         return _with_arrays(json.loads(text), arrays)
-    except MemoryError:
-        raise RunError(f"{path}: needs more memory than there is. Use a machine with more.") from None
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        why = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise RunError(f"{path}: damaged ({why}). {RESTORE_ADVICE}") from None
 
 
 def _without_arrays(value: Any, arrays: dict[str, np.ndarray]) -> Any:

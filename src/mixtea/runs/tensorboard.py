@@ -11,13 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mixtea.callbacks import Callback
 from mixtea.compute.torchrun import is_first
 from mixtea.errors import MissingExtraError
 from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors
+
+if TYPE_CHECKING:
+    from mixtea.config import Config
+    from mixtea.graph.task import Task
 
 logger = logging.getLogger(__name__)
 
@@ -50,19 +54,14 @@ def tag(name: str) -> str:
     return name.replace("@", "_at_")
 
 
-class TensorBoard:
-    """Writer of each epoch's record into `folder`, if there is one. Use as a context, and as `on_epoch`.
+class TensorBoard(Callback):
+    """Write the record of each epoch into `folder` while the training runs; of several processes the first one."""
 
-    Of several processes only the first writes.
-    """
-
-    def __init__(self, folder: PathLike[str] | str | None) -> None:
+    def __init__(self, folder: PathLike[str] | str) -> None:
         self.folder = folder
         self._writer: Any = None
 
-    def __enter__(self) -> TensorBoard:
-        if self.folder is None:
-            return self
+    def on_start(self, task: Task, config: Config) -> None:
         try:
             from tensorboard.summary.writer.record_writer import RecordWriter
         except ImportError:
@@ -76,17 +75,14 @@ class TensorBoard:
                 name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
                 self._writer = RecordWriter((folder / name).open("wb", buffering=0))
                 self._write(file_version="brain.Event:2")
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def on_end(self) -> None:
         if self._writer is not None:
             with self._until_error():
                 self._writer.close()
             self._writer = None
 
-    def __call__(self, record: dict[str, Any]) -> None:
+    def on_epoch(self, record: dict[str, Any]) -> None:
         if self._writer is not None:
             from tensorboard.compat.proto.summary_pb2 import Summary
 

@@ -11,12 +11,11 @@ import torch
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
 from mixtea.config import Config
-from mixtea.council.council import OnRound
 from mixtea.errors import DivergedError, RunError, TrainingError
 from mixtea.graph.task import Task
 from mixtea.training.early_stopping import Trained
 from mixtea.training.resume import restore_training
-from mixtea.training.trainer import Observer, OnAnswer, OnEpoch, Trainer
+from mixtea.training.trainer import Trainer
 from mixtea.training.warm_start import WarmStart
 
 logger = logging.getLogger(__name__)
@@ -36,9 +35,8 @@ class CheckpointStore(Protocol):
 
 
 def train_with_recovery(
-    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None,
-    on_epoch: OnEpoch | None, on_round: OnRound | None, observer: Observer | None, on_answer: OnAnswer | None = None,
-) -> Trained:  # fmt: skip
+    task: Task, config: Config, device: torch.device, start: WarmStart | None, checkpoints: CheckpointStore | None
+) -> Trained:
     """Train from the last checkpoint if there is one, else from the beginning, and save checkpoints on the way.
 
     If it diverges it goes back there, once, with a tenth of the learning rate.
@@ -52,7 +50,7 @@ def train_with_recovery(
             trainer.lowered = {"diverged_at": diverged.epoch, "to_epoch": to_epoch, "factor": RATE_FACTOR}
             logger.warning("%s Going back to epoch %d with a tenth of the learning rate.", diverged, to_epoch)
         try:
-            return trainer.train(on_epoch, on_round, observer, keep, on_answer)
+            return trainer.train(keep)
         except DivergedError as error:
             if trainer.lowered:
                 back = f"Going back to epoch {trainer.lowered['to_epoch']} with a tenth of it did not help."

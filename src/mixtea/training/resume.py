@@ -114,7 +114,7 @@ def restore_optimiser(optimiser: torch.optim.Optimizer, state: State) -> None:
 
 
 def restore_threads(n: int) -> None:
-    """Set as many as before, for their number decides how products and sums round."""
+    """Set as many as before, for their number decides how products and sums round; `fit` sets them back."""
     if type(n) is not int or not 0 < n <= MAX_THREADS:
         raise ValueError("a number of threads that cannot be")
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -6,17 +6,19 @@ import logging
 import time
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
-from mixtea.council.council import Council, OnRound, bind_voters, cover_isolated
+from mixtea.council.council import Council, bind_voters, cover_isolated
 from mixtea.council.holdout import holdout_opinions
 from mixtea.council.summary import learned_views, misleading_links, misleading_shares
 from mixtea.council.trace import Trace
@@ -26,7 +28,6 @@ from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
-from mixtea.progress import doing
 from mixtea.training import schedule
 from mixtea.training.alignment_loss import alignment_loss
 from mixtea.training.early_stopping import EarlyStopping, Record, Trained, count_votes
@@ -34,15 +35,37 @@ from mixtea.training.fuse import fuse, rectify
 from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
-from mixtea.training.self_training import strategy_of
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
 
 logger = logging.getLogger(__name__)
-OnEpoch = Callable[[Record], None]
-OnAnswer = Callable[[Record], None]
-Observer = Callable[[int, Callable[[], Tensor]], None]
 Keep = Callable[[int, Callable[[], State]], None]
 MAX_LOSS_GROWTH = 1e4  # over its first value, beyond which it has diverged
+
+
+class Strategy(Protocol):
+    """A way to find further links other than mixture teaching, as experiments/self_training.py has some."""
+
+    @property
+    def links(self) -> Tensor:
+        """Return [p, 2]: the pairs that are learned like links now, by joint index."""
+        ...
+
+    def due(self, epoch: int) -> bool: ...
+
+    def propose_anew(self, vectors: Tensor) -> ScoredPairs:
+        """Revise the pairs by the student's vectors [n, d] of all entities."""
+        ...
+
+    def state_dict(self) -> State: ...
+
+    def load_state_dict(self, state: State) -> None: ...
+
+
+def other_teaching(config: Config, rows: tuple[Tensor, Tensor], rejected: ScoredPairs | None) -> Strategy:
+    """Return the strategy that the setting `teaching` names, for unlabelled entities `rows`; load it on use."""
+    from mixtea.experiments.self_training import STRATEGIES
+
+    return STRATEGIES[config.teaching](config, rows, rejected)
 
 
 class Trainer:
@@ -75,7 +98,9 @@ class Trainer:
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
-        self.strategy = strategy_of(config, self.entities.rows, self.council.rejected)
+        self.strategy: Strategy | None = None
+        if config.teaching != "mixture":
+            self.strategy = other_teaching(config, self.entities.rows, self.council.rejected)
         self.votes: ScoredPairs | None = None
         self.trace = Trace(len(voters))
         self.counts: Record = {}
@@ -91,36 +116,29 @@ class Trainer:
         fused = self.links.device.type == "cuda"
         return torch.optim.Adam(trained, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused)
 
-    def train(
-        self,
-        on_epoch: OnEpoch | None = None,
-        on_round: OnRound | None = None,
-        observer: Observer | None = None,
-        keep: Keep | None = None,
-        on_answer: OnAnswer | None = None,
-    ) -> Trained:
+    def train(self, keep: Keep | None = None) -> Trained:
         """Run Algorithm 1 until max_epochs, until predictions or validation stabilise, or until a process is lost.
 
-        `on_answer` is called before the first epoch with what voters that need no training found. The observer is
-        called after each epoch with its number and a function that returns the student's vectors; training does not
-        depend on what it does with them. `keep` is called last, with the epoch and a function that returns the state
-        after it, from which `resume.restore` goes on.
+        `keep` is called after each epoch, with its number and a function that returns the state after it, from which
+        `resume.restore_training` goes on. The training does not depend on what callbacks do with the vectors.
         """
         trained = Trained(self.student, self.trace, self.entities, history=self.history)
         self.began = time.perf_counter()
         try:
             if self.forms_belief and not self.history and self.council.opinions is None:
-                self.council.prepare(on_round)
-                if on_answer is not None and self.council.opinions is not None:
-                    on_answer(self.answer() | {"seconds": self.seconds()})
+                self.council.prepare()
+                if self.council.opinions is not None:
+                    found = self.answer() | {"seconds": self.seconds()}  # in every process, for they talk about it
+                    for callback in active_callbacks():
+                        callback.on_answer(found)
                 if keep is not None:
                     keep(0, partial(training_state, self))
             while len(self.history) < self.config.max_epochs and not self.stopping.ended:
                 record = self.epoch(len(self.history) + 1)
-                if on_epoch is not None:
-                    on_epoch(record)
-                if observer is not None:
-                    observer(record["epoch"], self.encoded)
+                for callback in active_callbacks():
+                    callback.on_epoch(record)
+                for callback in active_callbacks():
+                    callback.on_vectors(record["epoch"], self.encoded)
                 if keep is not None:
                     keep(record["epoch"], partial(training_state, self))
             trained.stopped_because = self.stopping.why_stopped()
@@ -141,7 +159,7 @@ class Trainer:
     def epoch(self, number: int) -> Record:
         """Train an epoch and, where it is due, validate; append it to the history."""
         started = time.perf_counter()
-        doing(f"epoch {number} of at most {self.config.max_epochs}")
+        report_step(f"epoch {number} of at most {self.config.max_epochs}")
         record = {"epoch": number, **self.step(number)}
         if len(self.valid) and (number % self.config.validate_every == 0 or number == self.config.max_epochs):
             record |= self.validate()

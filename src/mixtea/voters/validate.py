@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.callbacks import report_step
 from mixtea.compute.memory import enough_memory
 from mixtea.compute.scored_pairs import ScoredPairs
-from mixtea.progress import doing
 from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.registry import voter_error
 
@@ -27,7 +27,7 @@ def proposed_pairs(voter: Voter, state: VotingState) -> ScoredPairs | None:
 
     Entity indices are converted; entities that are not open are left out.
     """
-    doing(f"{voter.name}: candidates")
+    report_step(f"{voter.name}: candidates")
     with memory_for(voter):
         found = voter.propose(state) if voter.proposes else None
     if found is None or isinstance(found, ScoredPairs):
@@ -37,7 +37,7 @@ def proposed_pairs(voter: Voter, state: VotingState) -> ScoredPairs | None:
 
 def voter_scores(voter: Voter, asked: ScoredPairs, state: VotingState) -> Tensor:
     """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
-    doing(f"{voter.name}: comparing")
+    report_step(f"{voter.name}: comparing")
     with memory_for(voter):
         given = voter.score(asked, state)
     found = given if isinstance(given, Tensor) else torch.as_tensor(np.array(given, dtype=np.float64))

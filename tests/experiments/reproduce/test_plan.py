@@ -11,9 +11,8 @@ from mixtea import ConfigError, DataError
 from mixtea.config import STRUCTURE_VOTERS
 from mixtea.example import FOLDER as WORLD
 from mixtea.experiments.reproduce import published
-from mixtea.experiments.reproduce.experiments import EXPERIMENTS
-from mixtea.experiments.reproduce.plan import find_folds, find_tasks, fingerprint, make_plan
-from mixtea.experiments.reproduce.work import with_share
+from mixtea.experiments.reproduce.plan import EXPERIMENTS, find_folds, find_tasks, fingerprint, make_plan
+from mixtea.experiments.reproduce.runner import with_share
 
 
 def plan(data=WORLD, tasks=(), folds=(1,), only=(), presets=(), settings=None):

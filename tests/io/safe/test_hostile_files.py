@@ -18,7 +18,7 @@ from bomb_files import BOMBS
 from bombs import Outcome, explode
 from fuzz_seeds import formats, graph, links
 
-from mixtea.config_file import read_settings
+from mixtea.cli.settings import read_settings
 
 READ = {"graph": graph, "links": links, "settings": read_settings}
 QUICK = {
@@ -98,7 +98,7 @@ def test_damaged_files_are_read_or_explained(n, n_formats, tmp_path):
         ("attr_triples_2 of a folder", "voters.attributes.index.form_of"),
         ("ent_names_1 of a folder", "voters.names.index.transliterated"),
         ("CSV names", "voters.names.index.transliterated"),
-        ("safetensors", "compute.pairs.cosines"),
+        ("safetensors", "compute.nearest.cosines"),
     ],
 )
 def test_what_can_be_read_is_compared(name, compares, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ import pytest
 from conftest import write
 
 from mixtea import DataError, load_task
+from mixtea.callbacks import History
 from mixtea.errors import MissingExtraError
 from mixtea.io.vectors import text_model
 
@@ -59,15 +60,15 @@ def test_texts_become_vectors(tmp_path, model, monkeypatch, capfd):
 
     monkeypatch.setattr(socket.socket, "connect", nobody)
     monkeypatch.setattr(text_model, "TEXTS_PER_BLOCK", 3)
-    told = []
-    task = load(tmp_path, model, on_texts=lambda n, of: told.append((n, of)))
+    history = History()
+    task = load(tmp_path, model, callbacks=history)
     source, target = ({name.rpartition("/")[2]: i for i, name in enumerate(g.ids)} for g in (task.source, task.target))
     assert task.source.vectors.shape == (4, 16) and task.source.vectors.dtype == np.float32
     assert np.array_equal(task.source.vectors[source["x"]], task.target.vectors[target["Q1"]])  # both are Rome
     assert np.array_equal(task.source.vectors[source["y"]], task.target.vectors[target["Paris"]])
     assert not np.allclose(task.source.vectors[source["x"]], task.source.vectors[source["y"]], atol=1e-3)
     assert task.target.has_vector().tolist() == [name != "http://a.org/Q2" for name in task.target.ids]
-    assert told == [(3, 4), (4, 4)] and capfd.readouterr().err == ""
+    assert history.texts == [(3, 4), (4, 4)] and capfd.readouterr().err == ""
     hub = sys.modules["huggingface_hub.constants"]
     assert not hub.HF_HUB_OFFLINE and sys.modules["transformers.utils.logging"].is_progress_bar_enabled()
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
+from mixtea.callbacks import report_step
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits, limit_exceeded
 from mixtea.io.safe.open import BLOCK, open_input
-from mixtea.progress import doing
 
 UTF_8, UTF_16_LE, UTF_16_BE, WINDOWS = "utf-8", "utf-16-le", "utf-16-be", "cp1252"
 NAMES = {UTF_16_LE: "UTF-16", UTF_16_BE: "UTF-16", WINDOWS: "Windows-1252, as it is not UTF-8"}
@@ -188,7 +188,7 @@ class Lines:
         if self.rdf:
             self._check_nesting(block)
         self.n += block.count(b"\n")
-        doing(f"reading {self.path}, {self.n:,} lines")
+        report_step(f"reading {self.path}, {self.n:,} lines")
         self.begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else self.begun + len(block)
         if self.n > self.limits.max_rows:
             raise self._limit_exceeded(self.n, f"one of more than {self.limits.max_rows:,}", "max_rows")

@@ -31,20 +31,18 @@ from mixtea.io.safe.limits import (
 )
 from mixtea.io.safe.open import COMPRESSED, open_regular
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.vectors.text_model import TextProgress, text_vectors
+from mixtea.io.vectors.text_model import text_vectors
 from mixtea.messages import is_whole, visible
 
 Graphs = tuple[Graph, Graph]
 
 
-def with_vectors(
-    graphs: Graphs, files: Sequence[Path | None], text_model: Path | None, on_texts: TextProgress | None
-) -> tuple[Graphs, list[str]]:
+def with_vectors(graphs: Graphs, files: Sequence[Path | None], text_model: Path | None) -> tuple[Graphs, list[str]]:
     """Return both graphs with the given vectors, and warnings."""
     if any(files) and text_model is not None:
         raise DataError("Give either files of vectors or a text model; not both.")
     if text_model is not None:
-        source, target = text_vectors(graphs, text_model, on_texts)
+        source, target = text_vectors(graphs, text_model)
         return (replace(graphs[0], vectors=source), replace(graphs[1], vectors=target)), []
     given = [path for path in files if path is not None]
     if len(given) == 1:

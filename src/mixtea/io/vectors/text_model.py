@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mixtea.callbacks import active_callbacks
 from mixtea.errors import DataError, MissingExtraError, is_full_memory
 from mixtea.graph.graph import Graph
 from mixtea.io.safe.limits import UnreadableError
@@ -19,15 +20,12 @@ from mixtea.messages import visible
 from mixtea.text.entity_texts import entity_texts
 
 logger = logging.getLogger(__name__)
-TextProgress = Callable[[int, int], None]  # how many texts are encoded, and of how many
 LIBRARIES = ("sentence_transformers", "huggingface_hub.constants", "transformers.utils.logging")
 TEXTS_PER_BLOCK = 2048  # texts
 MAX_REASON = 300  # characters
 
 
-def text_vectors(
-    graphs: tuple[Graph, Graph], folder: Path, on_texts: TextProgress | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def text_vectors(graphs: tuple[Graph, Graph], folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """Encode the entities of both graphs, float32 [n, d]: NaN for one of which nothing can be read.
 
     The vector of an entity is the mean of the unit vectors of its names and of its description, as far as it has them.
@@ -38,7 +36,7 @@ def text_vectors(
         if not any(map(any, found)):
             raise DataError(f"No entity of the {side} graph has a label, a description or a name to encode.")
     distinct = sorted({text for found in texts for both in found for text in both} - {""})
-    encoded = _encoded(folder, distinct, on_texts)
+    encoded = _encoded(folder, distinct)
     encoded /= np.maximum(np.linalg.norm(encoded, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     place = {text: i for i, text in enumerate(distinct)} | {"": len(distinct)}
     vectors = np.append(encoded, np.zeros_like(encoded[:1]), axis=0)
@@ -54,7 +52,7 @@ def _means(vectors: np.ndarray, places: np.ndarray) -> np.ndarray:
     return means
 
 
-def _encoded(folder: Path, texts: list[str], on_texts: TextProgress | None) -> np.ndarray:
+def _encoded(folder: Path, texts: list[str]) -> np.ndarray:
     """Return float32 [n, d], computed in blocks for progress."""
     blocks = []
     with _library() as library:
@@ -70,8 +68,8 @@ def _encoded(folder: Path, texts: list[str], on_texts: TextProgress | None) -> n
                 blocks.append(_block(model, texts[start : start + TEXTS_PER_BLOCK]))
             n = min(start + TEXTS_PER_BLOCK, len(texts))
             logger.info("%s of %s texts encoded", f"{n:,}", f"{len(texts):,}")
-            if on_texts is not None:
-                on_texts(n, len(texts))
+            for callback in active_callbacks():
+                callback.on_texts(n, len(texts))
     return np.concatenate(blocks)
 
 

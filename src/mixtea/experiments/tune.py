@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import json
 import logging
 import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixtea import __version__
-from mixtea.config import Config
+from mixtea.callbacks import Callback
+from mixtea.config import FIELDS, TYPES, Config, parse_setting
 from mixtea.errors import (
     DAMAGED_FILE_ERRORS,
     ConfigError,
@@ -32,12 +35,14 @@ from mixtea.errors import (
     RunError,
     TrainingError,
 )
-from mixtea.experiments.tune.ranges import Range
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Task
 from mixtea.messages import visible
-from mixtea.runs.atomic import atomic_file, check_free
-from mixtea.runs.lock import lock_folder
+from mixtea.runs.atomic import atomic_text, check_free, lock_folder
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
 
 logger = logging.getLogger(__name__)
 FORMAT = 1
@@ -62,17 +67,32 @@ class Trial:
     note: str = ""
 
 
-class StudyCallback:
-    """Callbacks of a search, for progress output."""
+class StudyCallback(Callback):
+    """Receiver of what a search reports: the beginning of a trial, its training, and its end, when it is stored."""
 
-    def begins(self, number: int, settings: dict[str, Any]) -> None:
-        """Begin a trial."""
+    def on_trial(self, number: int, settings: dict[str, Any]) -> None: ...
 
-    def epoch(self, record: dict[str, Any]) -> None:
-        """Report an epoch of it."""
+    def on_trial_end(self, trial: Trial) -> None: ...
 
-    def ends(self, trial: Trial) -> None:
-        """Report its end; it is stored."""
+
+class _Trainer(Callback):
+    """Note the validation of a trial's training, and end it if it is behind the others."""
+
+    def __init__(self, trial: Trial, asked: Any, max_epochs: int) -> None:
+        self.trial, self.asked, self.max_epochs = trial, asked, max_epochs
+
+    def on_epoch(self, record: dict[str, Any]) -> None:
+        trial = self.trial
+        if record["epoch"] <= trial.epochs:  # it has gone back to a lower rate, which would be another trial
+            raise TrainingError(f"The training diverged after epoch {trial.epochs}.")
+        trial.epochs = record["epoch"]
+        if "valid_hits@1" not in record:
+            return
+        trial.validations.append((record["epoch"], record["valid_hits@1"]))
+        trial.value = max(value for _, value in trial.validations)
+        self.asked.report(record["valid_hits@1"], record["epoch"])
+        if record["epoch"] < self.max_epochs and self.asked.should_prune():
+            raise _optuna().TrialPruned
 
 
 class Study:
@@ -95,25 +115,25 @@ class Study:
         }  # fmt: skip
         self.trials = self._read()
 
-    def run(self, n_trials: int, watch: StudyCallback | None = None) -> None:
+    def run(self, n_trials: int, callback: StudyCallback | None = None) -> None:
         """Run trials until `n_trials` have ended in all; then every file is written."""
         from mixtea.compute.device import choose_device
 
-        optuna, watch = _optuna(), watch or StudyCallback()
+        optuna, callback = _optuna(), callback or StudyCallback()
         choose_device(self.config.device)
         if int(os.environ.get("WORLD_SIZE", "1")) > 1:
             raise ConfigError("A search runs in one process: start it without torchrun.")
         if not self.out.is_dir():
             check_free(self.out, overwrite=False)
             self.out.mkdir(exist_ok=True)
-        with lock_folder(self.out):
+        with lock_folder(self.out), _quiet(optuna):
             self.trials = self._read()
             self.save()
             while len(self.trials) < n_trials:
-                trial = self._next(optuna, watch)
+                trial = self._next(optuna, callback)
                 self.trials.append(trial)
                 self.save()
-                watch.ends(trial)
+                callback.on_trial_end(trial)
 
     @property
     def best(self) -> Trial | None:
@@ -130,7 +150,7 @@ class Study:
         if len(complete) < MIN_TRIALS_FOR_IMPORTANCE or complete[0].value == complete[-1].value:
             return {}
         optuna = _optuna()
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _quiet(optuna):
             warnings.simplefilter("ignore")  # earlier versions warn that it is experimental
             judge = optuna.importance.PedAnovaImportanceEvaluator(target_quantile=max(0.1, 5 / len(complete)))
             return dict(optuna.importance.get_param_importances(self._study(optuna), evaluator=judge))
@@ -143,59 +163,42 @@ class Study:
     def _study(self, optuna: Any) -> Any:
         """Return the trials as an Optuna study; the next draw depends on the seed and the trials alone."""
         seed = int(np.random.SeedSequence((self.config.seed, len(self.trials))).generate_state(1)[0])
-        sampler, pruner = (
-            optuna.samplers.TPESampler(seed=seed),
-            optuna.pruners.MedianPruner(n_startup_trials=TRIALS_BEFORE_PRUNING),
-        )
+        sampler = optuna.samplers.TPESampler(seed=seed)
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=TRIALS_BEFORE_PRUNING)
         study = optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner)
         for trial in self.trials:
             if trial.state != "failed":
                 known = dict(params=trial.settings, distributions=self._distributions(), value=trial.value)
-                state = optuna.trial.TrialState[trial.state.upper()]
-                study.add_trial(
-                    optuna.trial.create_trial(**known, state=state, intermediate_values=dict(trial.validations))
-                )
+                known |= dict(state=optuna.trial.TrialState[trial.state.upper()])
+                study.add_trial(optuna.trial.create_trial(**known, intermediate_values=dict(trial.validations)))
         return study
 
     def _distributions(self) -> dict[str, Any]:
         return {one.field: one.distribution() for one in self.ranges}
 
-    def _next(self, optuna: Any, watch: StudyCallback) -> Trial:
+    def _next(self, optuna: Any, callback: StudyCallback) -> Trial:
         """Run the next trial; settings that were tried before are not trained twice."""
         asked = self._study(optuna).ask(self._distributions())
         trial = Trial(len(self.trials) + 1, dict(asked.params), self.config.seed, __version__)
-        watch.begins(trial.number, trial.settings)
+        callback.on_trial(trial.number, trial.settings)
         for known in self.trials:
             if known.settings == trial.settings and known.state != "failed":
                 trial.state, trial.value, trial.note = known.state, known.value, f"the same as trial {known.number}"
                 trial.validations = known.validations if known.state == "pruned" else []  # counted once in the median
                 return trial
         started = time.perf_counter()
-        self._train(trial, asked, optuna, watch)
+        self._train(trial, asked, optuna, callback)
         trial.seconds = round(time.perf_counter() - started, 3)
         return trial
 
-    def _train(self, trial: Trial, asked: Any, optuna: Any, watch: StudyCallback) -> None:
+    def _train(self, trial: Trial, asked: Any, optuna: Any, callback: StudyCallback) -> None:
         import torch
 
         from mixtea.aligner import MixTEA
 
-        def on_epoch(record: dict[str, Any]) -> None:
-            if record["epoch"] <= trial.epochs:  # it has gone back to a lower rate, which would be another trial
-                raise TrainingError(f"The training diverged after epoch {trial.epochs}.")
-            trial.epochs = record["epoch"]
-            watch.epoch(record)
-            if "valid_hits@1" not in record:
-                return
-            trial.validations.append((record["epoch"], record["valid_hits@1"]))
-            trial.value = max(value for _, value in trial.validations)
-            asked.report(record["valid_hits@1"], record["epoch"])
-            if record["epoch"] < aligner.config.max_epochs and asked.should_prune():
-                raise optuna.TrialPruned
-
         try:
             aligner = MixTEA(self.preset, **self.settings | trial.settings)
-            aligner.fit(self.task, on_epoch)
+            aligner.fit(self.task, callbacks=[callback, _Trainer(trial, asked, aligner.config.max_epochs)])
             if aligner.lowered_:
                 raise TrainingError(f"The training diverged at epoch {aligner.lowered_['diverged_at']}.")
             trial.state = "complete"
@@ -207,24 +210,19 @@ class Study:
     def save(self) -> None:
         """Write `tune.json`, `trials.csv` and, if there is a best trial, `best.toml`."""
         content = {"format": FORMAT, **self.about, "trials": [dataclasses.asdict(trial) for trial in self.trials]}
-        with atomic_file(self.out / "tune.json", follow=False) as path:
-            path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-        names = [one.field for one in self.ranges]
-        with (
-            atomic_file(self.out / "trials.csv", follow=False) as path,
-            path.open("w", encoding="utf-8", newline="") as file,
-        ):
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(["number", "state", "value", "seconds", "epochs", *names, "seed", "version", "note"])
-            for trial in self.trials:
-                tried = (trial.settings[name] for name in names)
-                head = (trial.number, trial.state, trial.value, trial.seconds, trial.epochs)
-                table.writerow([*head, *tried, trial.seed, trial.version, trial.note])
+        atomic_text(self.out / "tune.json", json.dumps(content, indent=1, ensure_ascii=False))
+        names, text = [one.field for one in self.ranges], io.StringIO()
+        table = csv.writer(text, lineterminator="\n")
+        table.writerow(["number", "state", "value", "seconds", "epochs", *names, "seed", "version", "note"])
+        for trial in self.trials:
+            tried = (trial.settings[name] for name in names)
+            head = (trial.number, trial.state, trial.value, trial.seconds, trial.epochs)
+            table.writerow([*head, *tried, trial.seed, trial.version, trial.note])
+        atomic_text(self.out / "trials.csv", text.getvalue())
         if self.best is not None:
             said = f"# preset {self.preset}, trial {self.best.number}: validation Hit@1 {self.best.value:.4f}\n"
             lines = [f"{name} = {json.dumps(value)}\n" for name, value in self.best_settings().items()]
-            with atomic_file(self.out / "best.toml", follow=False) as path:
-                path.write_text(said + "".join(lines), encoding="utf-8")
+            atomic_text(self.out / "best.toml", said + "".join(lines))
 
     def _read(self) -> list[Trial]:
         """Read the trials of the folder if it holds a study of the same search; it may be new or empty."""
@@ -239,15 +237,10 @@ class Study:
             trials = [Trial(**trial) for trial in content["trials"]]
         except DAMAGED_FILE_ERRORS as error:
             raise RunError(f"{file}: damaged ({visible(repr(error), 200)}). Name another folder.") from None
-        other = [
-            f"{name} {there[name]!r}, not {value!r}"
-            for name, value in {"format": FORMAT, **self.about}.items()
-            if there[name] != value
-        ]
+        wanted = {"format": FORMAT, **self.about}
+        other = "; ".join(f"{n} {there[n]!r}, not {value!r}" for n, value in wanted.items() if there[n] != value)
         if other:
-            raise RunError(
-                f"{self.out}: a search is there with {'; '.join(other)}. Call it as before, or name another."
-            )
+            raise RunError(f"{self.out}: a search is there with {other}. Call it as before, or name another.")
         try:
             return [self._checked(trial) for trial in trials]
         except DAMAGED_FILE_ERRORS as error:
@@ -274,10 +267,113 @@ class Study:
 
 
 def _optuna() -> Any:
-    """Import Optuna, which is optional, and quieten it."""
+    """Import Optuna, which is optional."""
     try:
         import optuna
     except ImportError:
         raise MissingExtraError("mixtea tune needs Optuna: pip install 'mixtea[tune]'.") from None
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Leave Optuna's own messages out while the block runs."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+PAPER_RANGES = (
+    "n_layers=1,2,3,4",
+    "entity_dim=128,256",
+    "margin=1,2,3",
+    "n_negatives=10,20,30",
+    "momentum=0.9,0.99,0.999",
+)
+_AFTER = "it is used after training only, so every value has the same validation Hit@1"
+NOT_TUNED = dict.fromkeys(("metric", "decoder", "decode_voters", "candidates", "keep"), _AFTER) | {
+    "voters": "a list of names is not a single value. Fix it with --set voters=..., and search once for each",
+    "seed": "the best of several seeds is luck. Give one with --seed",
+    "device": "it changes the speed only. Give one with --device",
+}
+
+
+@dataclass(frozen=True)
+class Range:
+    """`choices` of a field or, without any, its numbers from `low` to `high`."""
+
+    field: str
+    choices: tuple[Any, ...] = ()
+    low: float = 0
+    high: float = 0
+
+    @property
+    def log(self) -> bool:
+        """Return whether it is searched on a log scale, where 1 to 10 counts as much as 10 to 100."""
+        return self.low > 0 and self.high >= 10 * self.low
+
+    def __str__(self) -> str:
+        if not self.choices:
+            return f"{self.field}={self.low}..{self.high}"
+        return f"{self.field}=" + ",".join(v if isinstance(v, str) else json.dumps(v) for v in self.choices)
+
+    def holds(self, value: Any) -> bool:
+        """Return whether it is one of the choices, of the same type, or a number of the range."""
+        if self.choices:
+            return any(value == choice and type(value) is type(choice) for choice in self.choices)
+        return type(value) in (int, TYPES[self.field]) and self.low <= value <= self.high
+
+    def distribution(self) -> BaseDistribution:
+        """Return the range as an Optuna distribution."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+        if self.choices:
+            return CategoricalDistribution(self.choices)
+        if TYPES[self.field] is int:
+            return IntDistribution(int(self.low), int(self.high), log=self.log)
+        return FloatDistribution(self.low, self.high, log=self.log)
+
+
+def parse_ranges(texts: Iterable[str], preset: str, settings: Mapping[str, Any]) -> list[Range]:
+    """Parse `field=a,b,c` and `field=low..high` of the command line; check every value with the other settings.
+
+    Without texts: the ranges that the paper searched, without the fields that `settings` fixes.
+    """
+    usual = [text for text in PAPER_RANGES if text.partition("=")[0] not in settings]
+    found = [_parse(text, preset, settings) for text in tuple(texts) or usual]
+    names = [one.field for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"{name} has {names.count(name)} ranges. Give it one.")
+        if name in settings:
+            raise ConfigError(f"{name} has a range, and is fixed to {settings[name]!r} too. Choose one of the two.")
+    if not found:
+        raise ConfigError("Every field of the usual ranges is fixed. Say what to try: --range FIELD=a,b,c.")
+    return sorted(found, key=lambda one: list(FIELDS).index(one.field))
+
+
+def _parse(text: str, preset: str, settings: Mapping[str, Any]) -> Range:
+    name, equals, values = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise ConfigError(f"{text!r} is not of the form FIELD=a,b,c or FIELD=low..high.")
+    low, dots, high = values.partition("..")
+    parts = [low, high] if dots else values.split(",")
+    checked = tuple(_checked(name, part, preset, settings) for part in parts)
+    if name in NOT_TUNED:
+        raise ConfigError(f"{name} cannot be tuned: {NOT_TUNED[name]}.")
+    if not dots:
+        return Range(name, tuple(dict.fromkeys(checked)))
+    if TYPES[name] not in (int, float):
+        raise ConfigError(f"{name} has no numbers to range over: list what to try, as in {name}=a,b.")
+    if not checked[0] < checked[1]:
+        raise ConfigError(f"{name}={values}: the first number of a range must be below the second.")
+    return Range(name, (), *checked)
+
+
+def _checked(name: str, text: str, preset: str, settings: Mapping[str, Any]) -> Any:
+    """Return the value in its field's type; ConfigError if the settings refuse it."""
+    name, value = parse_setting(f"{name}={text}")
+    return getattr(Config.preset(preset, **{**settings, name: value}), name)

@@ -10,8 +10,7 @@ import torch
 
 from mixtea import Config, ConfigError, MixTEA
 from mixtea.compute.scored_pairs import pairs_of_keys
-from mixtea.training.self_training import strategy_of
-from mixtea.training.trainer import Trainer
+from mixtea.training.trainer import Trainer, other_teaching
 
 ROWS = (torch.tensor([0, 1, 2]), torch.tensor([3, 4, 5]))
 HARD = ("threshold", "mutual", "one_to_one")
@@ -24,7 +23,7 @@ def at(*degrees):
 
 
 def strategy(teaching, **settings):
-    return strategy_of(Config(teaching=teaching, **settings), ROWS, None)
+    return other_teaching(Config(teaching=teaching, **settings), ROWS, None)
 
 
 def pairs(votes):
@@ -96,7 +95,7 @@ def test_what_is_proposed_is_learned_like_links(tiny, teaching):
 
 def test_rejected_pairs_are_never_proposed():
     rejected = pairs_of_keys(torch.tensor([0]), (3, 3))
-    taught = strategy_of(Config(teaching="mutual"), ROWS, rejected)
+    taught = other_teaching(Config(teaching="mutual"), ROWS, rejected)
     assert pairs(taught.propose_anew(at(0, 10, 80, 1, 100, 200))) == {(2, 1)}  # not (0, 0), its nearest
 
 

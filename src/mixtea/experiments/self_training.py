@@ -1,4 +1,7 @@
-"""Self-training baselines: the student proposes pairs, which it then learns like links (Eq. 8)."""
+"""Self-training, to compare mixture teaching with: the student proposes pairs and learns them like links (Eq. 8).
+
+The setting `teaching` names one; `training/trainer.py` loads this file where it is another one than mixture.
+"""
 
 from __future__ import annotations
 
@@ -125,11 +128,3 @@ STRATEGIES: dict[str, type[KeepingStrategy]] = {
     "mutual": MutualNeighbours,
     "one_to_one": OneToOneEditing,
 }
-
-
-def strategy_of(config: Config, rows: Rows, rejected: ScoredPairs | None = None) -> KeepingStrategy | None:
-    """Return the strategy of the setting `teaching`, for unlabelled entities `rows`; None for mixture teaching.
-
-    Pairs that a person `rejected` are never proposed.
-    """
-    return None if config.teaching == "mixture" else STRATEGIES[config.teaching](config, rows, rejected)

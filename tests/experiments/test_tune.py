@@ -18,8 +18,7 @@ from processes import UNDRAWN, start, wait_until_halted
 from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
-from mixtea.experiments.tune.ranges import PAPER_RANGES, Range, parse_ranges
-from mixtea.experiments.tune.study import Study, Trial
+from mixtea.experiments.tune import PAPER_RANGES, Range, Study, Trial, parse_ranges
 from mixtea.graph.fingerprint import checksum
 from mixtea.runs.folder import read_run
 
@@ -128,11 +127,11 @@ STOPS = (
     + """
 import os, signal
 from mixtea.cli import main
-from mixtea.cli.tune import TuneProgress
+from mixtea.cli.experiments import TuneProgress
 def stop(self, record):
     if len(self.study.trials) == 1 and record["epoch"] == 3:
         os.kill(os.getpid(), signal.SIGSTOP)
-TuneProgress.epoch = stop
+TuneProgress.on_epoch = stop
 main()
 """
 )
@@ -208,7 +207,7 @@ def test_an_interruption_says_how_to_go_on(tune, tmp_path, monkeypatch):
 
     assert tune("t", 1, *RATES)[0] == 0
     with monkeypatch.context() as patch:
-        patch.setattr(MixTEA, "fit", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(MixTEA, "fit", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         code, _, err = tune("t", 3, *RATES)
     assert code == 130 and "interrupted after 1 of 3 trials; the same command goes on" in err
     assert tune("t", 3, *RATES)[0] == 0 and len(rows(tmp_path / "t")) == 3

@@ -1,4 +1,4 @@
-"""Who is shown how far a training is: people in notebooks, who asks for it, nobody else."""
+"""What callbacks receive and when; and who is shown how far a training is: who asks for it, and people in notebooks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import threading
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from processes import run
 from rich.console import Console
 
-from mixtea import ConfigError, MixTEA, progress, train
-from mixtea.pipeline import Watch
+from mixtea import Callback, ConfigError, MixTEA, progress, train
+from mixtea.callbacks import History, Log, active_callbacks, report_step, run_callbacks, training_callbacks
+from mixtea.config import Config
 
 QUICK = dict(preset="paper", max_epochs=2, device="cpu")
 
@@ -64,28 +66,28 @@ def test_a_notebook_is_not_drawn_too_often(notebook, monkeypatch):
 
 
 def test_texts_are_counted_in_a_notebook(notebook):
-    progress.text_progress()(1, 5)
+    progress.text_callbacks()[0].on_texts(1, 5)
     assert notebook[0]["text/plain"] == "1 of 5  texts"
 
 
 def test_a_terminal_of_ipython_is_no_notebook(notebook, monkeypatch):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(config={}))
-    assert progress.progress_callback(None) is False and progress.text_progress() is None
+    assert progress.progress_callbacks(None) == progress.text_callbacks() == ()
 
 
-def test_a_function_is_told_beside_those_who_listen(tiny):
-    told, heard = [], []
+def test_a_function_is_told_beside_callbacks(tiny):
+    told, history = [], History()
     how = dict(max_epochs=2, propagation_rounds=1, device="cpu", entity_dim=16)
-    MixTEA(**how).fit(tiny, heard.append, progress=lambda done, of, words: told.append((done, of, words)))
+    MixTEA(**how).fit(tiny, callbacks=history, progress=lambda done, of, words: told.append((done, of, words)))
     assert [row[:2] for row in told] == [(0, 2), (0, 2), (1, 2), (2, 2)]
     assert "sure pairs" in told[0][2] and "first answer after" in told[1][2]
-    assert [record["epoch"] for record in heard] == [1, 2]
+    assert [record["epoch"] for record in history.epochs] == [1, 2] and len(history.rounds) == len(history.answers) == 1
 
 
-def test_train_shows_it_unless_somebody_watches(tiny, tmp_path, notebook, undrawn):
+def test_train_shows_it_unless_there_are_callbacks(tiny, tmp_path, notebook, undrawn):
     train(tiny, tmp_path / "a", **QUICK)
     assert len(notebook) == 2
-    train(tiny, tmp_path / "b", watch=Watch(), **QUICK)
+    train(tiny, tmp_path / "b", callbacks=Log(), **QUICK)
     assert len(notebook) == 2
 
 
@@ -103,8 +105,8 @@ def test_silence_is_broken_with_what_is_waited_for(monkeypatch):
         if len(said) == 2:
             enough.set()
 
-    with progress.Heartbeat(say) as heartbeat, progress.listening(heartbeat.doing):
-        progress.doing("reading a.csv")
+    with progress.Heartbeat(say) as heartbeat:
+        heartbeat.begin("reading a.csv")
         assert enough.wait(10)
     n = len(said)
     assert said[1] == "reading a.csv (0 s)" and not heartbeat._thread.is_alive() and len(said) == n
@@ -133,9 +135,66 @@ def test_a_log_has_a_line_now_and_then(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     console = Console(width=100, file=io.StringIO())
-    with progress.TerminalProgress(30, console) as shown:
-        for epoch in range(1, 31):
-            shown(record | {"epoch": epoch})
-            clock[0] += 1
+    bar = progress.TerminalBar(console)
+    bar.on_start(None, Config(max_epochs=30))
+    for epoch in range(1, 31):
+        bar.on_epoch(record | {"epoch": epoch})
+        clock[0] += 1
+    bar.on_end()
     lines = console.file.getvalue().splitlines()
     assert [line.split()[1] for line in lines] == ["1/30", "10/30", "19/30", "28/30"]
+
+
+class Ends(Callback):
+    """Keeps in `calls` what begins and ends, and fails in the method `fails`."""
+
+    def __init__(self, calls, name="", fails=""):
+        self.calls, self.name, self.fails = calls, name, fails
+
+    def __getattribute__(self, method):
+        if not method.startswith("on_"):
+            return super().__getattribute__(method)
+
+        def called(*_):
+            self.calls.append(f"{self.name}{method}")
+            if method == self.fails:
+                raise ZeroDivisionError(method)
+
+        return called
+
+
+def test_what_begins_ends_also_after_an_error(tiny):
+    for fails in ("on_begin", "on_start", "on_epoch", "on_vectors"):
+        calls = []
+        with pytest.raises(ZeroDivisionError, match=fails):
+            MixTEA(**QUICK).fit(tiny, callbacks=[Ends(calls, "first "), Ends(calls, "second ", fails)])
+        ended = {"on_begin": ["first on_close"], "on_start": ["first on_end", "second on_close", "first on_close"]}
+        both = ["second on_end", "first on_end", "second on_close", "first on_close"]
+        assert calls[calls.index(f"second {fails}") + 1 :] == ended.get(fails, both)
+    assert active_callbacks() == ()
+
+
+def test_a_call_within_a_call_does_not_begin_again(tiny, tmp_path, undrawn):
+    calls = []
+    train(tiny, tmp_path / "run", callbacks=Ends(calls), checkpoint_every=0, **QUICK)
+    named = [name for name in calls if name not in ("on_step", "on_notice", "on_warning")]
+    of_epoch = ["on_epoch", "on_vectors", "on_checkpoint"]
+    assert named == ["on_begin", "on_start", *of_epoch, *of_epoch, "on_end", "on_scores", "on_close"]
+
+
+def test_reports_reach_the_callbacks_of_their_own_thread_and_call():
+    outer, inner, heard = History(), History(), []
+    with run_callbacks([outer]):
+        thread = threading.Thread(target=lambda: heard.append(active_callbacks()))
+        thread.start()
+        thread.join()
+        with run_callbacks([inner]), training_callbacks(None, None):
+            report_step("inside")
+        report_step("outside")
+    report_step("after")
+    assert (outer.steps, inner.steps, heard) == (["outside"], ["inside"], [()])
+
+
+def test_callbacks_are_imported_without_torch():
+    done = run([sys.executable, "-c", "import sys, mixtea.callbacks; assert not {'torch', 'rich'} & {*sys.modules}"])
+    assert done.returncode == 0, done.stderr

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mixtea.experiments.reproduce.experiments import Variant
-from mixtea.experiments.reproduce.plots import draw
-from mixtea.experiments.reproduce.tables import (
+from mixtea.experiments.reproduce.pages import (
     Measured,
     cost_frame,
     data_frame,
     data_markdown,
+    draw,
     frame,
     markdown,
     mean_std,
 )
+from mixtea.experiments.reproduce.plan import Variant
 
 TASK = "D_W_15K_V1"
 
