@@ -93,7 +93,7 @@ FAULTS = (
     Fault("council", "return torch.minimum(share(", "return torch.maximum(share(", "decide"),
     # calibration
     Fault("calibration", "sigmoid(features @ self.weights[:-2])", "sigmoid(-(features @ self.weights[:-2]))"),
-    Fault("calibration", "away @ away / 2, slope", "away @ away / 20, slope"),
+    Fault("calibration", "@ features + away / spread", "@ features - away / spread"),
     Fault("calibration", "mean >= precision).max(initial=-1)) + 1", "mean >= precision).max(initial=-1))"),
     Fault("calibration", "return MatchPrior(np.ones(len(odds)), True)", "return MatchPrior(np.zeros(len(odds)), True)",
           "decide"),
