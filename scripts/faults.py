@@ -41,7 +41,7 @@ class Fault(NamedTuple):
     room: str
     before: str
     after: str
-    also: str = ""  # rooms of tests, with spaces between, that are looked at after those of the room
+    also: str = ""  # rooms or files of tests, with spaces between, that are looked at after those of the room
 
     def file(self, tree: Path) -> Path | None:
         """The one file that has the text once; None if it is gone, or there are several."""
@@ -67,7 +67,7 @@ class Fault(NamedTuple):
 
 FAULTS = (
     # texts
-    Fault("messages.py", r"\u2028-\u202e", r"\u2028-\u202d", "cli"),
+    Fault("messages.py", r"\u2028-\u202e", r"\u2028-\u202d", "cli/test_text.py"),
     Fault("text", 'Form("-".join(date), ', 'Form("-".join(date[:2]), ', "voters/attributes"),
     Fault("text", "number * times)", "number / times)", "voters/attributes"),
     Fault("text", "found = pairs[~twice]", "found = pairs", "io voters/names"),
@@ -82,7 +82,7 @@ FAULTS = (
     Fault("evaluation", "(k - better) / equal).clamp(0, 1)", "(k - better - 1) / equal).clamp(0, 1)"),
     Fault("evaluation", "torch.digamma(better + equal + 1)", "torch.digamma(better + equal)"),
     # voters
-    Fault("voters", "edge // n, edge % n\n        everyone", "edge % n, edge // n\n        everyone"),
+    Fault("voters", "entity.index_add_(0, known[:, side], label)", "entity.index_add_(0, known[:, 0], label)"),
     Fault("voters", "+ share / m, 0.0, MAX_CERTAIN)", "+ share, 0.0, MAX_CERTAIN)"),
     Fault("voters", "return self.constant + columns @ self.weights", "return columns @ self.weights"),
     # council
@@ -93,7 +93,7 @@ FAULTS = (
     Fault("council", "return torch.minimum(share(", "return torch.maximum(share(", "decide"),
     # calibration
     Fault("calibration", "sigmoid(features @ self.weights[:-2])", "sigmoid(-(features @ self.weights[:-2]))"),
-    Fault("calibration", "away @ away / 2, slope", "away @ away / 20, slope"),
+    Fault("calibration", "@ features + away / spread", "@ features - away / spread"),
     Fault("calibration", "mean >= precision).max(initial=-1)) + 1", "mean >= precision).max(initial=-1))"),
     Fault("calibration", "return MatchPrior(np.ones(len(odds)), True)", "return MatchPrior(np.zeros(len(odds)), True)",
           "decide"),

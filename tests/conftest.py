@@ -268,3 +268,9 @@ def example() -> Task:
 @pytest.fixture(scope="session")
 def fitted(example: Task) -> MixTEA:
     return MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu").fit(example)
+
+
+@pytest.fixture(scope="session")
+def fitted_best(example: Task) -> MixTEA:
+    """All voters: to look at, or copied to change it."""
+    return MixTEA(preset="best", **SMALL_BEST).fit(example)

@@ -172,7 +172,7 @@ def end(main: Callable[[], None]) -> NoReturn:
 if __name__ == "__main__":
     everything()
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # what is there is not looked at again, so that it stays shared
     with socket.socket(fileno=int(sys.argv[1])) as connection:
         connection.sendall(b"ready")
         wanted = serve(connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -57,8 +58,8 @@ def opened(browser, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def best(example):
-    aligner = MixTEA(preset="best", **SMALL_BEST).fit(example)
+def best(fitted_best):
+    aligner = copy(fitted_best)
     aligner.metrics_, aligner.by_evidence_ = aligner.score(), aligner.score_by_evidence()
     return aligner
 

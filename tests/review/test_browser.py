@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import SMALL_BEST
-from served import OVERFLOW, Server, Watched, browsing, serving, small_run, texts, violations
+from served import OVERFLOW, Server, Watched, browsing, save_undrawn, serving, texts, violations
 
 from mixtea.errors import Problems
 from mixtea.io.links.read import read_link_table
@@ -31,8 +30,8 @@ SHARED = ("source", "targets", "row")
 
 
 @pytest.fixture(scope="module")
-def run(example, tmp_path_factory):
-    return small_run(example, tmp_path_factory.mktemp("review") / "run", preset="best", **SMALL_BEST)
+def run(fitted_best, tmp_path_factory):
+    return save_undrawn(fitted_best, tmp_path_factory.mktemp("review") / "run")
 
 
 @pytest.fixture(scope="module")

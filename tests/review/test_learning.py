@@ -7,13 +7,14 @@ import math
 import shutil
 import sys
 from contextlib import closing
+from copy import copy
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from conftest import SMALL_BEST, make_graph
+from conftest import make_graph
 from processes import run as run_process
 from reviewing import decision
 
@@ -119,8 +120,8 @@ def test_what_is_known(eight):
 
 
 @pytest.fixture(scope="module")
-def trained(example):
-    return MixTEA(**SMALL_BEST).fit(example)
+def trained(fitted_best):
+    return copy(fitted_best)
 
 
 @pytest.fixture(scope="module")
