@@ -20,7 +20,7 @@ from synthetic import synthetic_pair
 from torch import Tensor
 
 from mixtea import Config
-from mixtea.encode.attention import LEAKY_SLOPE, attend
+from mixtea.encode.encoder import LEAKY_SLOPE, attend
 from mixtea.encode.structure import Adjacency, build_structure
 
 Layer = Callable[[Tensor, Tensor, Adjacency], Tensor]

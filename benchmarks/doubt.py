@@ -44,9 +44,9 @@ from mixtea.decide.answers import Ranked
 from mixtea.decide.choose import DECISIONS, Choice, decision_codes
 from mixtea.decide.mapping import MAPPED
 from mixtea.decide.predict import Predictor
-from mixtea.text.equality import linked_by_name
-from mixtea.voters.names import opinions as name_opinions
-from mixtea.voters.names.index import NameIndex
+from mixtea.text.names import linked_by_name
+from mixtea.voters import names as name_opinions
+from mixtea.voters.name_index import NameIndex
 
 TAKEN = 5000  # targets that are taken away
 DRAWS = 5

@@ -7,8 +7,8 @@ import numpy as np
 from mixtea.evaluation.inspection import text_summary, text_summary_lines
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.voters.attributes.opinions import AttributeOpinions
-from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters.attributes import AttributeOpinions
+from mixtea.voters.names import NameOpinions
 from mixtea.voters.user_vectors import VectorOpinions
 
 LINKED = 3  # entities that are taken to be the same, by which it is judged what likeness is worth

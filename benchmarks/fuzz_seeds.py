@@ -31,7 +31,7 @@ from mixtea.io.load_graph import read_graph
 from mixtea.io.name_files import NameFiles, read_synonyms
 from mixtea.io.safe.limits import current_limits
 from mixtea.io.vectors.load import with_vectors
-from mixtea.text.synonyms import Synonyms
+from mixtea.text.phrases import Synonyms
 
 RDF_ENDINGS = {end for row in FORMATS.values() if row.read_links is read_rdf_links for end in row.endings}
 LIMIT = 20_000  # bytes of a good file: longer ones take longer, and break in the same ways

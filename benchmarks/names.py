@@ -40,8 +40,8 @@ from mixtea.decide.predict import Predictor
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.text.names import entity_names
-from mixtea.voters.names import index as name_index
-from mixtea.voters.names import opinions as name_opinions
+from mixtea.voters import name_index
+from mixtea.voters import names as name_opinions
 
 NAMED = ("EN_FR_15K_V1", "EN_DE_15K_V1", "D_Y_15K_V1")
 ZH, TRANSLATED = "DBP15K_ZH_EN", "DBP15K_ZH_EN, translated"

@@ -31,8 +31,8 @@ from mixtea.compute.scored_pairs import rank_within
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.text.names import entity_names
-from mixtea.voters.names import index as name_index
-from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters import name_index
+from mixtea.voters.names import NameOpinions
 
 ACCENTS = str.maketrans("aeioucn", "àéîöüçñ")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -16,7 +16,7 @@ from common import header, row, timed
 from mixtea import Config, load_task
 from mixtea.compute.similarity import best_both_ways, unit_rows
 from mixtea.training.trainer import Trainer
-from mixtea.voters.directions import directions
+from mixtea.voters.votes import directions
 
 
 def main() -> None:

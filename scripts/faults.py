@@ -68,17 +68,17 @@ class Fault(NamedTuple):
 FAULTS = (
     # texts
     Fault("messages.py", r"\u2028-\u202e", r"\u2028-\u202d", "cli/test_text.py"),
-    Fault("text", 'Form("-".join(date), ', 'Form("-".join(date[:2]), ', "voters/attributes"),
-    Fault("text", "number * times)", "number / times)", "voters/attributes"),
-    Fault("text", "found = pairs[~twice]", "found = pairs", "io voters/names"),
+    Fault("text", 'Form("-".join(date), ', 'Form("-".join(date[:2]), ', "voters/test_attributes.py"),
+    Fault("text", "number * times)", "number / times)", "voters/test_attributes.py"),
+    Fault("text", "found = pairs[~twice]", "found = pairs", "io voters/test_names.py"),
     Fault("text", '~side["name"].duplicated(keep=False)]', '~side["name"].duplicated()]', "io"),
     # compute, relations, evaluation
     Fault("compute", "return scores[:, :k].to(source.dtype), places[:, :k]",
           "return scores[:, :k].to(source.dtype), places[:, -k:]"),
     Fault("relations", "met, place = _equal_join(keys, near.target[p] * width + far.target[q])",
-          "met, place = _equal_join(keys, near.target[p] * width + far.source[q])", "voters/agreement"),
+          "met, place = _equal_join(keys, near.target[p] * width + far.source[q])", "voters/test_voters.py"),
     Fault("relations", "belief, minlength=n), 1)[things]", "belief, minlength=n), 2)[things]", "explain"),
-    Fault("relations", "most[1][key % self.n_kinds]), 1)", "most[0][key % self.n_kinds]), 1)", "voters/agreement"),
+    Fault("relations", "most[1][key % self.n_kinds]), 1)", "most[0][key % self.n_kinds]), 1)", "voters/test_voters.py"),
     Fault("evaluation", "(k - better) / equal).clamp(0, 1)", "(k - better - 1) / equal).clamp(0, 1)"),
     Fault("evaluation", "torch.digamma(better + equal + 1)", "torch.digamma(better + equal)"),
     # voters

@@ -19,7 +19,7 @@ from mixtea.explain.side_by_side import SideBySide
 from mixtea.review.decision import Decision
 from mixtea.review.model import Model
 from mixtea.review.session import Session, ShownPair
-from mixtea.voters.attributes.voter import Attributes
+from mixtea.voters.attributes import Attributes
 
 N, N_TRAIN, N_VALID = 72, 12, 24
 Evidence = tuple[str, str, float]  # voter, what, weight

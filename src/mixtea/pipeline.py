@@ -26,7 +26,7 @@ from mixtea.callbacks import (
     report_warning,
     run_callbacks,
 )
-from mixtea.compute.torchrun import is_first, n_processes, process_rank, with_other_processes
+from mixtea.compute.device import is_first, n_processes, process_rank, with_other_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import (
     ConfigError,

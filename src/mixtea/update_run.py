@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixtea.callbacks import Callback, Callbacks, Log, check_callbacks, report_notice, run_callbacks
-from mixtea.compute.torchrun import n_processes
+from mixtea.compute.device import n_processes
 from mixtea.config import SETTINGS, Config
 from mixtea.errors import ConfigError, RunError
 from mixtea.graph.difference import difference

@@ -28,14 +28,13 @@ from mixtea.compute.similarity import (
 from mixtea.council.normalise import csls, sinkhorn
 from mixtea.council.opinions import belief_of
 from mixtea.decide.decoders import decide, rank_top
-from mixtea.encode.attention import attend
-from mixtea.encode.structure import product_in_order
+from mixtea.encode.encoder import attend, product_in_order
 from mixtea.errors import TrainingError
 from mixtea.graph.joint_index import JointIndex, OpenIndex
 from mixtea.training.negatives import hard_negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy, pseudo_mapping_loss
-from mixtea.voters.agreement.steps import AgreementSteps
-from mixtea.voters.propagation.graph import PropagationGraph
+from mixtea.voters.agreement_steps import AgreementSteps
+from mixtea.voters.propagation_views import PropagationGraph
 from mixtea.voters.votes import make_votes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

@@ -11,7 +11,7 @@ from conftest import SMALL_BEST, WORDS, rings_files, write
 from mixtea import MixTEA, load_task
 from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.labels import Labels
-from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters.names import NameOpinions
 
 DOUBLED = (5, 11, 17, 23)  # test links whose target has a decoy
 

@@ -10,9 +10,7 @@ import torch.nn.functional as F
 from conftest import make_graph
 
 from mixtea.config import Config
-from mixtea.encode import attention
-from mixtea.encode.concatenate import concatenate
-from mixtea.encode.encoder import Encoder, dropout_mask
+from mixtea.encode.encoder import Encoder, attend, concatenate, dropout_mask
 from mixtea.encode.structure import build_structure
 
 FIRST = [(0, 0, 1), (0, 0, 1), (1, 1, 2), (0, 1, 2), (3, 0, 3)]  # repeated, self-loop; entity 4 is alone
@@ -76,7 +74,7 @@ def test_attention_passes_gradcheck():
     generator = torch.Generator().manual_seed(0)
     hidden, scores = (torch.randn(8, k, generator=generator, dtype=torch.float64).requires_grad_() for k in (3, 2))
     for activation in ("leaky_relu", "elu"):
-        assert torch.autograd.gradcheck(lambda h, s, a=activation: attention.attend(h, s, edges, a), (hidden, scores))
+        assert torch.autograd.gradcheck(lambda h, s, a=activation: attend(h, s, edges, a), (hidden, scores))
 
 
 def test_an_entity_without_triples_gets_zeros():

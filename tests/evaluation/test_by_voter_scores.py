@@ -9,7 +9,7 @@ import pytest
 from conftest import SMALL_BEST, labelled
 
 from mixtea import MixTEA
-from mixtea.text.equality import linked_by_name
+from mixtea.text.names import linked_by_name
 
 STRUCTURE = "forward,backward,propagation,agreement"
 

@@ -16,8 +16,8 @@ from mixtea.explain.side_by_side import ColumnPair, SideBySide, column_pairs, sh
 from mixtea.explain.value_lines import MAX_COLUMN, MAX_SHOWN, MAX_TEXT, line_of, value_lines
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.labels import Labels
-from mixtea.relations.triples import normalized_value
-from mixtea.voters.attributes.voter import Attributes as Voter
+from mixtea.relations.alignment import normalized_value
+from mixtea.voters.attributes import Attributes as Voter
 
 LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
 MONTHS = ("January", "February", "March", "April", "May", "June")

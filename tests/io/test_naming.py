@@ -12,10 +12,9 @@ from mixtea.io.checks import summary
 from mixtea.io.naming import name_coverage, name_coverage_line
 from mixtea.runs.folder import graph_arrays, vocabulary
 from mixtea.runs.validate import check_task, check_vocabulary
-from mixtea.text.name_looks import MAX_SAMPLE
-from mixtea.text.name_words import CONTAINED, EXACT, FURTHER, is_not_called_as_names, kind_of_name
+from mixtea.text.name_looks import CONTAINED, EXACT, FURTHER, MAX_SAMPLE, is_not_called_as_names, kind_of_name
 from mixtea.text.names import entity_names
-from mixtea.voters.attributes.opinions import AttributeOpinions
+from mixtea.voters.attributes import AttributeOpinions
 
 MADE_OF = ("Amber", "Bronze", "Cedar", "Denim", "Ebony", "Flint", "Glass", "Hemp", "Ivory", "Jade", "Kelp", "Linen")
 THINGS = [f"{one} {other}" for one, other in zip(MADE_OF, ("lamp", "vase", "chair", "stool") * 3, strict=True)]

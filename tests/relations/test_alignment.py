@@ -17,7 +17,6 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.text_column import TextColumn
 from mixtea.relations import alignment as module
-from mixtea.relations import triples as statements
 from mixtea.relations.alignment import COLUMNS, relations_of
 from mixtea.runs.reader import StoredRun
 
@@ -136,7 +135,7 @@ def test_counts_are_those_of_the_plain_formula():
         belief = {(int(s), int(t)): round(0.1 + float(p), 2) for s, t, p in rng.random((8, 3)) * (6, 6, 0.9)}
         names = [(source.ids[s], target.ids[t], p) for (s, t), p in belief.items()]
         pairs = module._matched_pairs(mapping(source, target, names))
-        ours, theirs, near, far = statements.compare_relations(source, target, pairs)
+        ours, theirs, near, far = module.compare_relations(source, target, pairs)
         counts = module._counts(ours, theirs, near, far)
         both_ways = {tuple(r) for r in rows[1].tolist()} | {(t, r + 3, h) for h, r, t in rows[1].tolist()}
         wanted = oracle.met({tuple(r) for r in rows[0].tolist()}, both_ways, belief, belief)
@@ -148,7 +147,7 @@ def test_counts_are_those_of_the_plain_formula():
 
 
 def test_of_what_has_too_much_said_about_it_nothing_is_believed(town, monkeypatch):
-    monkeypatch.setattr(statements, "MAX_TRIPLES_PER_PAIR", 1)
+    monkeypatch.setattr(module, "MAX_TRIPLES_PER_PAIR", 1)
     assert ("class", "mayor", "Person") not in rows_of(relations_of(town))  # mayors have two classes
     monkeypatch.setattr(module, "MAX_COUNTERPARTS", 0)
     assert len(relations_of(town)) == 0
@@ -165,7 +164,7 @@ def test_of_what_has_too_much_said_about_it_nothing_is_believed(town, monkeypatc
     ],
 )  # fmt: skip
 def test_values_are_compared_by_what_they_say(one, other, same):
-    assert (statements.normalized_value(one) == statements.normalized_value(other)) is same
+    assert (module.normalized_value(one) == module.normalized_value(other)) is same
 
 
 def test_predicates_are_alike_by_dates_and_numbers_however_they_are_written():

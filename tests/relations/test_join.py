@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixtea.relations import join as module
-from mixtea.relations.join import join_triples, matched, weighted_pairs
+from mixtea.relations import neighbours as module
+from mixtea.relations.neighbours import join_triples, matched, weighted_pairs
 
 
 def numbers(rows):

@@ -13,13 +13,12 @@ from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.council.opinions import belief_of
 from mixtea.graph.joint_index import OpenIndex, joint_triples
-from mixtea.relations import neighbours, parallel
-from mixtea.relations.neighbours import Neighbourhood
-from mixtea.relations.parallel import merge_parallel
-from mixtea.voters.agreement import steps as agreement_steps
-from mixtea.voters.agreement.steps import AgreementSteps
-from mixtea.voters.agreement.voter import Agreement
+from mixtea.relations import neighbours
+from mixtea.relations.neighbours import Neighbourhood, merge_parallel
+from mixtea.voters import agreement_steps
+from mixtea.voters.agreement_steps import AgreementSteps
 from mixtea.voters.base import VotingState
+from mixtea.voters.structure import Agreement
 
 # Relations 0, 1 and 2 state the same, 3 states more, and 4 the same the other way round.
 SOURCE = [(0, 0, 1), (0, 1, 1), (0, 2, 1), (0, 3, 1), (1, 3, 2), (1, 4, 0), (2, 5, 0)]
@@ -30,7 +29,7 @@ LINKS, BELIEF = [(0, 0)], {(1, 1): 0.75, (1, 2): 0.25, (2, 2): 0.5}
 @pytest.fixture
 def few(monkeypatch):
     """Two relations between two entities are many."""
-    monkeypatch.setattr(parallel, "MAX_PARALLEL", 1)
+    monkeypatch.setattr(neighbours, "MAX_PARALLEL", 1)
     for module in (agreement_steps, neighbours):
         monkeypatch.setattr(module, "MIN_RELATION_SIMILARITY", 0.0)
 
@@ -89,7 +88,7 @@ def test_the_score_is_that_of_the_dense_twin(few):
 def test_what_a_belief_says_for_others_is_the_same(monkeypatch):
     found = []
     for most in (16, 1):
-        monkeypatch.setattr(parallel, "MAX_PARALLEL", most)
+        monkeypatch.setattr(neighbours, "MAX_PARALLEL", most)
         pairs = [np.array(ends) for ends in zip(*BELIEF, strict=True)]
         near = Neighbourhood(task_of(SOURCE, TARGET), known_pairs(*pairs, np.array([*BELIEF.values()]), {}))
         found.append(near.supported_pairs(0, 0, lambda source: (0, 1, 2)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from small_files import graph_of
 
-from mixtea.text import entity_texts as texts
-from mixtea.text.entity_texts import entity_texts
+from mixtea.text import names as texts
+from mixtea.text.names import entity_texts
 
 TURTLE = """@prefix : <http://e.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix obo: <http://purl.obolibrary.org/obo/> .

@@ -11,7 +11,7 @@ from conftest import make_graph
 from mixtea import Task
 from mixtea.graph.labels import Labels
 from mixtea.io.checks import task_warnings
-from mixtea.text.equality import equal_names, linked_by_name
+from mixtea.text.names import equal_names, linked_by_name
 
 
 def called(names: dict[int, list[str]], n: int):

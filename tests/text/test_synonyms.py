@@ -9,7 +9,7 @@ from conftest import labelled
 
 from mixtea.graph.synonym_groups import canonical_names, merge_groups
 from mixtea.text.names import MAX_NAME_LENGTH, comparison_form
-from mixtea.text.synonyms import Synonyms, acronyms
+from mixtea.text.phrases import Synonyms, acronyms
 
 GROUPS = [("fe", "iron"), ("iron oxide", "rust"), ("h", "hydrogen"), ("größe", "size"), ("москва", "moscow")]
 

@@ -14,7 +14,7 @@ from mixtea.council.council import Council
 from mixtea.training.fuse import bidirectional_votes, fuse
 from mixtea.training.pseudo_mapping_loss import cross_entropy, log_partition_by_moments
 from mixtea.training.trainer import Trainer
-from mixtea.voters.directions import directions
+from mixtea.voters.votes import directions
 
 CPU = torch.device("cpu")
 

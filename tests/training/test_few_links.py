@@ -10,7 +10,7 @@ from conftest import SMALL_BEST
 
 from mixtea import Config, ConfigError, MixTEA
 from mixtea.config import STRUCTURE_VOTERS
-from mixtea.voters.agreement.voter import Agreement
+from mixtea.voters.structure import Agreement
 
 BEST = SMALL_BEST | dict(voters=STRUCTURE_VOTERS, max_epochs=24, votes_every=2)
 

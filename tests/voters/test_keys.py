@@ -13,9 +13,9 @@ from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.io.columns.hints import ComparedColumns
-from mixtea.voters.attributes.opinions import AlignedPredicates, apply_weights
+from mixtea.voters.attributes import AlignedPredicates, apply_weights
 from mixtea.voters.base import VotingState
-from mixtea.voters.keys import DIFFERENT, EQUAL, Keys
+from mixtea.voters.stated import DIFFERENT, EQUAL, Keys
 
 CONFIG = Config.preset("best")
 SOURCE = [{"id": "a", "tel": "310/246-1501"}, {"id": "b", "tel": "818-762"}, {"id": "c", "tel": None}]

@@ -14,8 +14,22 @@ from hypothesis import strategies as st
 
 from mixtea.compute.matching import matching
 from mixtea.compute.scored_pairs import ScoredPairs, best_rival
-from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
-from mixtea.voters.link_weights import TYPICAL_WRONG_SHARE, choices, fitted_weights, link_loss, robust_weights
+from mixtea.voters.candidate_pairs import (
+    CLEAR_MARGIN,
+    CLEAR_SIMILARITY,
+    MAX_SHARE,
+    MIN_SAMPLE,
+    TYPICAL_WRONG_SHARE,
+    CandidatePairs,
+    Feature,
+    _n_clear,
+    choices,
+    estimate_matched,
+    fitted_weights,
+    link_loss,
+    robust_weights,
+    share_matched,
+)
 from mixtea.voters.log_odds import (
     LearnedWeights,
     bounded_log_odds,
@@ -23,15 +37,7 @@ from mixtea.voters.log_odds import (
     log_odds_of_several,
     match_probability,
 )
-from mixtea.voters.names.opinions import NameOpinions
-from mixtea.voters.number_matched import (
-    CLEAR_MARGIN,
-    MAX_SHARE,
-    MIN_SAMPLE,
-    _n_clear,
-    estimate_matched,
-    share_matched,
-)
+from mixtea.voters.names import NameOpinions
 
 NO_LINKS = np.empty((0, 2), dtype=np.int64)
 FEATURES = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))

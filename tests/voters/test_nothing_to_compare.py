@@ -6,7 +6,7 @@ import pytest
 
 from mixtea import MixTEA, load_task
 from mixtea.errors import DataError
-from mixtea.voters.attributes.opinions import AttributeOpinions
+from mixtea.voters.attributes import AttributeOpinions
 
 
 def _task(tmp_path, value):

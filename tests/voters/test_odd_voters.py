@@ -13,7 +13,7 @@ from mixtea.callbacks import History
 from mixtea.errors import FullMemoryError, VoterError
 from mixtea.runs.reader import StoredRun
 from mixtea.vote import Voter, register
-from mixtea.voters.names import index as name_index
+from mixtea.voters import name_index
 
 OWN = ("forward", "backward", "propagation", "agreement")
 SMALL = SMALL_BEST | dict(max_epochs=4, votes_every=1, propagation_every=2, seed=3)

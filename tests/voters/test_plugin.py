@@ -21,10 +21,10 @@ from mixtea.runs.reader import StoredRun
 from mixtea.vote import Evidence, Voter, register
 from mixtea.voters import registry
 from mixtea.voters.base import Cost, VotingState
-from mixtea.voters.names.voter import Names
+from mixtea.voters.names import Names
 from mixtea.voters.plugin import PluginVoter, make_voter
 from mixtea.voters.registry import known_voters, package_of, voter_class
-from mixtea.voters.validate import voter_scores
+from mixtea.voters.votes import voter_scores
 
 CONFIG = Config.preset("best")
 SETTINGS = SMALL_BEST | dict(

@@ -14,7 +14,7 @@ from conftest import SMALL_BEST
 from voting import make_entities
 
 from mixtea import MixTEA
-from mixtea.compute.read_only import read_only
+from mixtea.compute.arrays import read_only
 from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import Config
 from mixtea.council.opinions import belief_of
@@ -22,9 +22,8 @@ from mixtea.errors import VoterError
 from mixtea.graph.task import Reviewed, Task
 from mixtea.vote import Voter, register
 from mixtea.voters.base import VotingState
-from mixtea.voters.plugin import make_voter
-from mixtea.voters.plugin_view import PluginState, task_view
-from mixtea.voters.validate import voter_scores
+from mixtea.voters.plugin import PluginState, make_voter, task_view
+from mixtea.voters.votes import voter_scores
 
 PARTS = ("task", "vectors", "belief", "sure")
 

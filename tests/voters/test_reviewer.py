@@ -17,7 +17,7 @@ from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Reviewed
 from mixtea.voters.base import VotingState
 from mixtea.voters.registry import voter_class
-from mixtea.voters.reviewer import Reviewer
+from mixtea.voters.stated import Reviewer
 
 CONFIG = Config.preset("best")
 

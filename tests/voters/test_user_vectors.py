@@ -17,7 +17,7 @@ from mixtea.council.council import Council, bind_voters, cover_isolated
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.voters.base import VotingState
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
-from mixtea.voters.validate import voter_scores
+from mixtea.voters.votes import voter_scores
 
 NAN = float("nan")
 OWN = ("forward", "backward", "propagation", "agreement")

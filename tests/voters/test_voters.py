@@ -17,15 +17,12 @@ from mixtea.config import Config
 from mixtea.council.opinions import belief_of
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import OpenIndex
-from mixtea.relations import join as meetings
+from mixtea.relations import neighbours as meetings
 from mixtea.relations.neighbours import Neighbourhood
-from mixtea.voters.agreement import steps as agreement_steps
-from mixtea.voters.agreement.voter import Agreement
+from mixtea.voters import agreement_steps, propagation_views
 from mixtea.voters.base import VotingState
-from mixtea.voters.propagation import graph as propagation_graph
-from mixtea.voters.propagation.graph import PropagationGraph, Sizes
-from mixtea.voters.propagation.voter import Propagation
-from mixtea.voters.student import Backward, Forward
+from mixtea.voters.propagation_views import PropagationGraph, Sizes
+from mixtea.voters.structure import Agreement, Backward, Forward, Propagation
 
 # Two graphs of five entities: 0-4 and 5-9 in joint numbers. Relations 0 and 1 in the first, 1 and 2 in the second.
 SOURCE = [(0, 0, 1), (1, 0, 2), (2, 1, 3), (0, 1, 3), (3, 0, 4), (0, 0, 2)]
@@ -78,7 +75,7 @@ def test_two_hops_of_labels_equal_the_dense_twin():
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_the_third_hop_equals_the_dense_twin_however_many_weights_are_carried_at_once(one_by_one, monkeypatch):
     if one_by_one:
-        monkeypatch.setattr(propagation_graph, "sweep", lambda run, *_: run(0))
+        monkeypatch.setattr(propagation_views, "sweep", lambda run, *_: run(0))
     found = PropagationGraph(*columns(SOURCE + TARGET), n=10, n_relations=3, dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
     entities = [torch.randn(10, 4, generator=generator, dtype=torch.float64) for _ in range(3)]

@@ -9,8 +9,7 @@ import torch
 from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.compute.similarity import unit
 from mixtea.training.fuse import bidirectional_votes, fuse, rectify, vote_weights
-from mixtea.voters.directions import directions
-from mixtea.voters.votes import make_votes, no_votes
+from mixtea.voters.votes import directions, make_votes, no_votes
 
 # The situation of the paper's Figure 2: the right pairs on the diagonal, two directions that agree on some pairs and
 # conflict on others. From source to target, rows 0, 1 and 2 choose targets 0, 0 and 2; from target to source, columns

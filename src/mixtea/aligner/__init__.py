@@ -19,9 +19,8 @@ from mixtea.calibration.probabilities import SEVERAL_PROBABILITY
 from mixtea.callbacks import Callbacks, check_callbacks, run_callbacks, training_callbacks
 from mixtea.compute import distributed
 from mixtea.compute.arrays import as_arrays
-from mixtea.compute.device import choose_device, reproducible
+from mixtea.compute.device import choose_device, is_first, reproducible, with_other_processes
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.compute.torchrun import is_first, with_other_processes
 from mixtea.config import Config
 from mixtea.council.adapt import adapt_config, without_structure
 from mixtea.council.council import bind_voters

@@ -15,7 +15,7 @@ from mixtea.decide.choose import scorable_links
 from mixtea.decide.decode import voter_groups
 from mixtea.evaluation.scores import empty_table, hits_by_voter, mapping_scores, threshold_curve
 from mixtea.io.links.resolve import resolve_links
-from mixtea.text.equality import linked_by_name
+from mixtea.text.names import linked_by_name
 
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA

@@ -24,9 +24,9 @@ from mixtea.config import Config
 from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term
-from mixtea.voters.base import Voter, is_independent
-from mixtea.voters.number_matched import share_matched
-from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.base import Voter
+from mixtea.voters.candidate_pairs import share_matched
+from mixtea.voters.structure import VECTORS_GROUP
 
 MATCHED_PROBABILITY = 0.5  # of a pair beside which further targets are looked for
 FURTHER_SHIFTS = (-8.0, 8.0)  # how much more or less likely further targets can become
@@ -45,7 +45,7 @@ def collect_evidence(opinions: Opinions, voters: Sequence[Voter], task: Task, co
     by_odds, pairs = calibrated_opinions(voters), opinions.pairs
     temperature, log_m = config.sinkhorn_temperature, np.log(max(pairs.shape[1], 1))
     text = independent_log_odds(opinions.scores, voters, opinions.weights)
-    comparing = sorted({voter.opinion for voter in voters if is_independent(voter)} & opinions.scores.keys())
+    comparing = sorted({voter.opinion for voter in voters if voter.is_independent} & opinions.scores.keys())
     views = [_numpy(opinions.scores[name]) / temperature - log_m for name in comparing]
     by_belief = [opinions.scores[name] for name in (by_odds & opinions.scores.keys()) - {*comparing}]
     added = [_numpy(part) / temperature for part in (text, *by_belief) if part is not None]

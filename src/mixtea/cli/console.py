@@ -8,7 +8,7 @@ from rich.console import Console
 
 from mixtea.callbacks import Callback
 from mixtea.cli.tables import evidence_table, score_table
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.messages import shortened, visible
 from mixtea.progress import Heartbeat, TerminalBar
 

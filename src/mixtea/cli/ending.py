@@ -15,7 +15,7 @@ import typer
 from typer import rich_utils
 
 from mixtea.cli.console import one_line
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.errors import MixTEAError, RunError, StoppedError, is_full_memory
 from mixtea.runs.atomic import HARDWARE
 

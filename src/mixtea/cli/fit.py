@@ -16,7 +16,7 @@ from mixtea.cli.console import TrainingConsole
 from mixtea.cli.options import TaskOptions, reads_task
 from mixtea.cli.settings import read_settings
 from mixtea.cli.tables import cell_text, new_table
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.config import parse_setting
 from mixtea.errors import ConfigError
 from mixtea.example import load_example

@@ -23,10 +23,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from mixtea.compute.torchrun import is_first as is_first
-from mixtea.compute.torchrun import local_device as local_device
-from mixtea.compute.torchrun import n_processes as n_processes
-from mixtea.compute.torchrun import process_rank as process_rank
+from mixtea.compute.device import is_first as is_first
+from mixtea.compute.device import local_device as local_device
+from mixtea.compute.device import n_processes as n_processes
+from mixtea.compute.device import process_rank as process_rank
 from mixtea.errors import ConfigError, ProcessLostError
 
 if TYPE_CHECKING:  # not every build of torch has them

@@ -10,7 +10,7 @@ import ctypes
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ContextDecorator, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -114,12 +114,12 @@ def release_free_memory() -> None:
         trim(0)
 
 
-@contextmanager
-def enough_memory(way_out: str = ADVICE) -> Iterator[None]:
+@dataclass(frozen=True)
+class enough_memory(ContextDecorator, AbstractContextManager[None]):  # noqa: N801
     """Turn full memory into an error with advice, around code that cannot use smaller blocks."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_full_memory(error):
-            raise
-        raise FullMemoryError(f"Memory is full. {way_out}") from error
+
+    way_out: str = ADVICE
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, RuntimeError | MemoryError) and is_full_memory(error):
+            raise FullMemoryError(f"Memory is full. {self.way_out}") from error

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
-from mixtea.compute.array_checks import check_numbers
-from mixtea.compute.arrays import State
+from mixtea.compute.arrays import State, check_numbers
 from mixtea.compute.memory import release_free_memory
 from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, union
 from mixtea.compute.similarity import fast_products
@@ -31,11 +30,10 @@ from mixtea.errors import ConfigError
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
-from mixtea.voters.directions import directions
 from mixtea.voters.learned import Learned
 from mixtea.voters.plugin import make_voter
 from mixtea.voters.similarity import SimilarityVoter
-from mixtea.voters.validate import memory_for, proposed_pairs, voter_scores
+from mixtea.voters.votes import directions, memory_for, proposed_pairs, voter_scores
 
 BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
 DIRECTIONS = ("forward", "backward")

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from mixtea.compute.array_checks import check_numbers, check_scores
-from mixtea.compute.arrays import State, as_arrays, as_tensors, checked_rows
+from mixtea.compute.arrays import State, as_arrays, as_tensors, check_numbers, check_scores, checked_rows
 from mixtea.compute.scored_pairs import NO_SCORE, ScoredPairs, pairs_of_keys, scored
 from mixtea.config import Config
 from mixtea.council.normalise import csls, sinkhorn
 from mixtea.graph.joint_index import OpenIndex
-from mixtea.voters.base import Voter, VotingState, is_independent
-from mixtea.voters.validate import voter_scores
+from mixtea.voters.base import Voter, VotingState
+from mixtea.voters.votes import voter_scores
 
 MIN_VIEW_WEIGHT = 0.05  # of a view that may replace the best one
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
@@ -103,7 +102,7 @@ def independent_log_odds(
     scores: Mapping[str, Tensor], voters: Sequence[Voter], weights: Mapping[str, float] | None = None
 ) -> Tensor | None:
     """Add the log-odds of voters that do not depend on the belief: NaN where none has an opinion, None for nothing."""
-    names = sorted({voter.opinion for voter in voters if is_independent(voter)} & scores.keys())
+    names = sorted({voter.opinion for voter in voters if voter.is_independent} & scores.keys())
     scored = [name for name in names if not bool(scores[name].isnan().all())]
     return sum_views({name: scores[name] for name in scored}, weights or {}) if scored else None
 

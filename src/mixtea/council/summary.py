@@ -10,7 +10,7 @@ from mixtea.compute.intervals import interval_text
 from mixtea.council.adapt import has_structure
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
-from mixtea.voters.base import Voter, is_independent
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import LearnedView
 from mixtea.voters.similarity import SimilarityVoter
 
@@ -66,7 +66,7 @@ def check_can_train(task: Task, voters: Sequence[Voter]) -> None:
 
     Training links are enough where both graphs have relation triples.
     """
-    able = [voter for voter in voters if is_independent(voter)]
+    able = [voter for voter in voters if voter.is_independent]
     if not len(task.train):
         if task.links_from != "names":
             raise DataError(f"{task.name}: no training link. Give at least a few, or find them by names (links_from).")

@@ -14,8 +14,7 @@ import numpy as np
 
 from mixtea.compute.matching import matching
 from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature
-from mixtea.voters.link_weights import fitted_weights
+from mixtea.voters.candidate_pairs import CandidatePairs, Feature, fitted_weights
 
 if TYPE_CHECKING:
     from mixtea.voters.similarity import SimilarityVoter

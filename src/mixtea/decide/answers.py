@@ -32,7 +32,7 @@ from mixtea.decide.mapping import (
 from mixtea.evaluation.scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
 from mixtea.voters.base import EvidenceKind
-from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.structure import VECTORS_GROUP
 
 CANDIDATES_STORED = 20  # per source
 

@@ -31,10 +31,10 @@ from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
 from mixtea.graph.joint_index import OpenIndex, find_open_entities
 from mixtea.graph.task import Task
-from mixtea.voters.base import AFTER_TRAINING, Voter, VotingState, is_independent
+from mixtea.voters.base import AFTER_TRAINING, Voter, VotingState
 from mixtea.voters.log_odds import log_odds_of_several
 from mixtea.voters.registry import voter_class
-from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.structure import VECTORS_GROUP
 
 MIXTURE = {"teaching": "mixture", "search": "exact", "metric": "cosine"}
 
@@ -171,7 +171,7 @@ def voter_groups(config: Config, last: StoredOpinions | None) -> dict[str, tuple
     voters, held = config.deciding_voters, {} if last is None else last.scores
     with_opinion = [name for name in voters if name in held and not np.isnan(held[name]).all()]
     kinds = {name: voter_class(name) for name in (voters if with_opinion else ())}
-    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and is_independent(kinds[name])]
+    comparing = [name for name in with_opinion if kinds[name].evidence != "structure" and kinds[name].is_independent]
     structure = tuple(name for name, kind in kinds.items() if kind.evidence == "structure")
     alone = {} if all(kinds[name].uses_belief for name in structure) else {"structure": structure}
     return {"all": voters} | alone | {name: (name,) for name in comparing} if comparing else {}
@@ -201,7 +201,7 @@ def decode(
     else:
         opinions = _from_student(units, state, voters)
     wrong = {} if last is None else last.wrong
-    compared = has_no_links(task) and any(is_independent(voter) for voter in voters)
+    compared = has_no_links(task) and any(voter.is_independent for voter in voters)
     if not compared and independent_log_odds(opinions.scores, voters) is None:
         return Decoded(entities, opinions, voters, config, wrong=wrong)  # no voter compares texts
     evidence, alone = collect_evidence(opinions, voters, task, config), has_no_links(task)

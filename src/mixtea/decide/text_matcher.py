@@ -23,10 +23,9 @@ from mixtea.decide.new_entities import TargetOwners
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import is_vocabulary_term, names_from_ids
-from mixtea.voters.attributes.later import ValueLookup
+from mixtea.voters.later import NameLookup, ValueLookup
 from mixtea.voters.learned import Learned, LearnedView
 from mixtea.voters.log_odds import LearnedWeights, bounded_log_odds_of_new, match_probability
-from mixtea.voters.names.later import NameLookup
 from mixtea.voters.similarity import SimilarityOpinions
 
 LOOKUPS: dict[str, type[NameLookup] | type[ValueLookup]] = {  # voters that can judge new entities

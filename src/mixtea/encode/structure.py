@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +11,6 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from mixtea.compute.memory import CHUNK_BYTES, sweep
 from mixtea.config import Config
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import joint_triples
@@ -110,40 +107,4 @@ def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, ki
 
 def _compressed(matrix: sp.csr_matrix) -> Tensor:
     parts = (torch.from_numpy(matrix.indptr.astype(np.int64)), torch.from_numpy(matrix.indices.astype(np.int64)))
-    return csr(*parts, torch.from_numpy(matrix.data), matrix.shape)
-
-
-def csr(start: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """Make a compressed-row tensor without a check of its (known good) indices."""
-    return torch.sparse_csr_tensor(start, column, values, shape, check_invariants=False)
-
-
-def product(matrix: Tensor, dense: Tensor) -> Tensor:
-    """Return matrix @ dense for compressed rows; in deterministic mode on a GPU, summed in a fixed order."""
-    if dense.device.type != "cuda" or not torch.are_deterministic_algorithms_enabled():
-        return matrix @ dense
-    return product_in_order(matrix, dense)
-
-
-def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
-    """Return matrix @ dense, summed in one order, some rows of the matrix at a time."""
-    start, column, values = matrix.crow_indices(), matrix.col_indices(), matrix.values()
-    row = torch.repeat_interleave(torch.arange(len(start) - 1, device=start.device), start.diff())
-    row_bytes = dense.shape[1] * dense.element_size()
-
-    def run(mib: int) -> Tensor:
-        out = dense.new_zeros(matrix.shape[0], dense.shape[1])
-        for part in _whole_rows(start, max(1, (mib << 20) // row_bytes)):
-            out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
-        return out
-
-    return sweep(run, row_bytes, dense.device, CHUNK_BYTES[dense.device.type] >> 20)
-
-
-def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:
-    """Cut the entries into parts of about `size`, but not within a row that fits: its sum is the same for any size."""
-    n = int(start[-1])
-    wanted = torch.arange(size, max(n, size), size, device=start.device)
-    whole = start[torch.searchsorted(start, wanted, right=True) - 1]
-    cuts = [0, *torch.where(whole > wanted - size, whole, wanted).tolist(), n]
-    return (slice(first, last) for first, last in itertools.pairwise(cuts) if first < last)
+    return torch.sparse_csr_tensor(*parts, torch.from_numpy(matrix.data), matrix.shape, check_invariants=False)

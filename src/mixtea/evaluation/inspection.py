@@ -14,12 +14,10 @@ from mixtea.graph.labels import PLAIN_LABEL_PREDICATES, TRANSLATION_RANK
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.columns.kinds import NAME, TEXT
 from mixtea.io.columns.rows import name_of_table
-from mixtea.text.equality import equal_name_pairs
-from mixtea.text.names import entity_names
-from mixtea.voters.attributes.opinions import AttributeOpinions
-from mixtea.voters.attributes.voter import Attributes
+from mixtea.text.names import entity_names, equal_name_pairs
+from mixtea.voters.attributes import AttributeOpinions, Attributes
 from mixtea.voters.base import Voter
-from mixtea.voters.names.opinions import NameOpinions
+from mixtea.voters.names import NameOpinions
 from mixtea.voters.similarity import SimilarityOpinions
 
 MAX_PARTNERS_SHOWN = 4

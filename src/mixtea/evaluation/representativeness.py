@@ -12,7 +12,7 @@ from mixtea.compute.intervals import interval
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.graph.terms import types_of
-from mixtea.text.equality import has_shared_name
+from mixtea.text.names import has_shared_name
 
 MIN_SOURCES = 20  # of links that are compared
 MIN_TRIPLES_DIFFERENCE = 0.1  # from one half, of how likely a link's source has more triples than any source

@@ -11,7 +11,7 @@ from mixtea.config import Config
 from mixtea.decide.answers import Answers
 from mixtea.errors import MissingVoterError
 from mixtea.explain.side_by_side import SideBySide
-from mixtea.voters.attributes.voter import Attributes
+from mixtea.voters.attributes import Attributes
 from mixtea.voters.base import Evidence, Voter
 from mixtea.voters.plugin import make_voter
 

@@ -12,11 +12,11 @@ import pandas as pd
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
-from mixtea.relations.join import weighted_pairs
-from mixtea.relations.triples import Triples, compare_attributes, normalized_value
+from mixtea.relations.alignment import Triples, compare_attributes, normalized_value
+from mixtea.relations.neighbours import weighted_pairs
 from mixtea.text.names import label_text, last_part
-from mixtea.voters.attributes.index import Column
-from mixtea.voters.attributes.opinions import MAX_VALUES_COMPARED, AttributeOpinions, best_pairs, is_similar
+from mixtea.voters.attribute_values import Column
+from mixtea.voters.attributes import MAX_VALUES_COMPARED, AttributeOpinions, best_pairs, is_similar
 
 SAME, ALIKE, DIFFERS, LEFT, RIGHT, PENDING = "same", "alike", "differs", "left", "right", "pending"
 LABEL_COLUMN = "label"  # the column of a label that no attribute states

@@ -15,8 +15,8 @@ from mixtea.graph.labels import TRANSLATION_RANK, Labels
 from mixtea.graph.prefixes import BUILT_IN
 from mixtea.graph.task import SPLITS, Task
 from mixtea.io.naming import name_coverage
-from mixtea.text.equality import equal_names
-from mixtea.text.synonyms import Synonyms
+from mixtea.text.names import equal_names
+from mixtea.text.phrases import Synonyms
 
 MIN_LINKS = 100
 VOCABULARIES = tuple(

@@ -2,17 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
-from mixtea.graph.joint_index import relation_numbers
+from mixtea.graph.joint_index import joint_triples, relation_numbers
 from mixtea.graph.task import Task
-from mixtea.relations.join import join_triples, matched, weighted_pairs
-from mixtea.relations.parallel import merge_parallel
+
+TRIPLES_PER_BLOCK = 1_000_000  # statements of the source graph looked up at a time
+
+
+def weighted_pairs(source: np.ndarray, target: np.ndarray, belief: np.ndarray) -> ScoredPairs:
+    """Make pairs of things of either side, sorted by source, and the belief in each; some may be there twice."""
+    order = np.argsort(source, kind="stable")
+    ends = [end[order].astype(np.int64) for end in (source, target)]
+    shape = (1 + int(ends[0].max(initial=-1)), 1 + int(ends[1].max(initial=-1)))
+    return ScoredPairs(ends[0], ends[1], shape, {"belief": belief[order].astype(np.float64)})
+
+
+def matched(pairs: ScoredPairs, side: int, things: np.ndarray) -> np.ndarray:
+    """Return the belief, at most 1, that each of the `things` of a side (0 the source) is in some pair."""
+    n = max(pairs.shape[side], 1 + int(things.max(initial=0)))
+    return np.minimum(np.bincount(pairs.ends[side], pairs.belief, minlength=n), 1)[things]
+
+
+def join_triples(
+    ours: tuple[np.ndarray, np.ndarray], theirs: tuple[np.ndarray, np.ndarray], near: ScoredPairs, far: ScoredPairs
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (i, j, weight): the triples i of ours and j of theirs with subjects in `near` and objects in `far`.
+
+    Triples are given by their two ends, pairs as `weighted_pairs` makes them. The weight is the product of the beliefs
+    in both pairs.
+    """
+    width = 1 + max(int(ends.max(initial=0)) for ends in (theirs[1], far.target))
+    order = np.argsort(theirs[0] * width + theirs[1], kind="stable")
+    keys = (theirs[0] * width + theirs[1])[order]
+    found = [(order[:0], order[:0], np.empty(0))]
+    for begin in range(0, len(ours[0]), TRIPLES_PER_BLOCK):
+        one, p = _equal_join(near.source, ours[0][begin : begin + TRIPLES_PER_BLOCK])
+        again, q = _equal_join(far.source, ours[1][begin + one])
+        one, p = begin + one[again], p[again]
+        met, place = _equal_join(keys, near.target[p] * width + far.target[q])
+        found.append((one[met], order[place], near.belief[p[met]] * far.belief[q[met]]))
+    i, j, weight = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return i, j, weight
+
+
+def _equal_join(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all (i, j) with wanted[i] == keys[j]; the keys are sorted."""
+    first, last = (np.searchsorted(keys, wanted, side) for side in ("left", "right"))
+    count = last - first
+    i = np.repeat(np.arange(len(wanted)), count)
+    return i, np.arange(len(i)) - np.repeat(np.cumsum(count) - count - first, count)
+
+
+MAX_PARALLEL = 16  # relations from one entity to another; beyond, those with the same triples are merged
+
+
+class MergedTriples(NamedTuple):
+    """The triples of both graphs in joint indices, with one relation per set of relations with the same triples.
+
+    `relations` [r] are the joint indices of the remaining relations, and `triples` [3, t] refer to their positions in
+    it. `multiplicity` [2, r] is how many relations of the source and of the target graph each of them represents.
+    """
+
+    triples: np.ndarray
+    relations: np.ndarray
+    multiplicity: np.ndarray
+
+
+def merge_parallel(task: Task, *, shared_relations: bool) -> MergedTriples:
+    """Merge the relations of a graph whose triples have the same heads and tails.
+
+    Only relations that are among more than MAX_PARALLEL between some two entities are merged. With fewer, all pairs of
+    them are few, and sums over them keep the order of their terms.
+    """
+    triples, n_relations = joint_triples((task.source, task.target), shared_relations=shared_relations)
+    head, relation, tail = triples
+    n_source, n = task.source.n_entities, task.source.n_entities + task.target.n_entities
+    own, ends = relation + n_relations * (head >= n_source), head * n + tail
+    _, place, count = np.unique(ends, return_inverse=True, return_counts=True)
+    parallel = np.isin(own, own[count[place.reshape(-1)] > MAX_PARALLEL])
+    merged_into = np.arange(2 * n_relations)
+    merged_into[own[parallel]] = _first_with_same_members(own[parallel], ends[parallel])
+    kept = merged_into[own] == own
+    relations, relation = np.unique(relation[kept], return_inverse=True)
+    multiplicity = np.bincount(merged_into, minlength=2 * n_relations).reshape(2, n_relations)[:, relations]
+    return MergedTriples(np.stack([head[kept], relation.reshape(-1), tail[kept]]), relations, multiplicity)
+
+
+def _first_with_same_members(group: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Find for each row (group, member) the first group that has the same members as its own."""
+    order = np.lexsort((members, group))
+    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    first: dict[bytes, int] = {}
+    found = group.copy()
+    for rows in np.split(order, starts[1:]) if len(order) else []:
+        found[rows] = first.setdefault(members[rows].tobytes(), int(group[rows[0]]))
+    return found
+
 
 MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
 MIN_BELIEF = 0.1  # a weaker belief is not listened to
@@ -39,7 +131,7 @@ class Neighbourhood:
         strong = known.belief > MIN_BELIEF
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         theirs = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64)
-        self.target = np.asarray(self.joint.of_entities(1, theirs))
+        self.target, self.target_entity = np.asarray(self.joint.of_entities(1, theirs)), theirs
         self.belief = np.r_[np.ones(len(task.train)), np.minimum(known.belief[strong], 1)].astype(np.float64)
 
     def score(self, source: int, target: int) -> float:
@@ -53,8 +145,9 @@ class Neighbourhood:
         times, with the relations `kind` and `other_kind` (2 r, inverse 2 r + 1), and the `weight`.
         """
         theirs: dict[int, list[int]] = {}
-        for j in self._steps_to(self.joint.of_entity(1, target)).tolist():
-            theirs.setdefault(self.joint.to_entity(1, int(self.near[j])), []).append(j)
+        steps = self._steps_to(self.joint.of_entity(1, target))
+        for j, end in zip(steps.tolist(), self.joint.to_entities(1, self.near[steps]).tolist(), strict=True):
+            theirs.setdefault(end, []).append(j)
         rows = [
             (i, j, belief)
             for i in (self._steps_to(source).tolist() if theirs else [])
@@ -79,8 +172,9 @@ class Neighbourhood:
         Of each source beside the pair only the targets of `asked` are looked at.
         """
         theirs: dict[int, list[int]] = {}
-        for j in self._steps_from(self.joint.of_entity(1, target)).tolist():
-            theirs.setdefault(self.joint.to_entity(1, int(self.far[j])), []).append(j)
+        steps = self._steps_from(self.joint.of_entity(1, target))
+        for j, end in zip(steps.tolist(), self.joint.to_entities(1, self.far[steps]).tolist(), strict=True):
+            theirs.setdefault(end, []).append(j)
         rows = [
             (i, j)
             for i in (self._steps_from(source).tolist() if theirs else [])
@@ -108,11 +202,22 @@ class Neighbourhood:
         """Return the belief in each target of a source, by entity indices."""
         order, starts = self._by_source
         rows = order[starts[source] : starts[source + 1]]
-        return dict(zip(self.joint.to_entities(1, self.target[rows]).tolist(), self.belief[rows].tolist(), strict=True))
+        return dict(zip(self.target_entity[rows].tolist(), self.belief[rows].tolist(), strict=True))
 
     def prepare(self) -> None:
         """Build all indices now."""
         _ = (self._by_far, self._by_near, self._by_source, self._alike)
+
+    def described(self, support: ScoredPairs, places: Sequence[int]) -> list[str]:
+        """Describe rows of the support, each end seen from its end of the pair: `capital: Rome ~ capitale: Rome`."""
+        graphs, columns = (self.task.source, self.task.target), (support.kind.tolist(), support.other_kind.tolist())
+        return [
+            " ~ ".join(
+                f"{self.relation_name(side, kinds[place])}: {graph.display(int(ends[place]))}"
+                for side, (graph, ends, kinds) in enumerate(zip(graphs, support.ends, columns, strict=True))
+            )
+            for place in places
+        ]
 
     def relation_name(self, side: int, kind: int) -> str:
         """Name the relation by which an end of the pair reaches a neighbour, which reaches it by `kind`.

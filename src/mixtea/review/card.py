@@ -20,7 +20,7 @@ from mixtea.messages import visible
 from mixtea.review.decision import Share
 from mixtea.review.model import Model
 from mixtea.review.posterior import Effect, Posterior
-from mixtea.voters.student import VECTORS_GROUP
+from mixtea.voters.structure import VECTORS_GROUP
 
 MAX_VALUES_SHOWN, MAX_NEIGHBOURS_SHOWN, MAX_REASONS_SHOWN = 24, 30, 4
 MAX_ALTERNATIVES = 9  # as many as there are keys

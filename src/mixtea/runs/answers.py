@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mixtea.compute.array_checks import check_finite, check_lengths, check_within
+from mixtea.compute.arrays import check_finite, check_lengths, check_within
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
 from mixtea.decide.choose import DECISIONS

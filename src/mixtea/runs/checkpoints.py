@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mixtea.callbacks import active_callbacks
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.config import Config
 from mixtea.errors import RunError, StoppedError
 from mixtea.graph.fingerprint import checksum

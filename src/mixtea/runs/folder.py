@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from mixtea.compute.array_checks import check_finite, is_numbers
+from mixtea.compute.arrays import check_finite, is_numbers
 from mixtea.config import Config
 from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers

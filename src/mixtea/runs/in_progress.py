@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.config import Config
 from mixtea.errors import ConfigError, RunError
 from mixtea.graph.fingerprint import checksum

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mixtea.callbacks import Callback
-from mixtea.compute.torchrun import is_first
+from mixtea.compute.device import is_first
 from mixtea.errors import MissingExtraError
 from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors

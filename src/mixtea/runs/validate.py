@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.compute.array_checks import (
+from mixtea.compute.arrays import (
     Arrays,
     check_finite,
     check_history,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.compute.array_checks import check_finite, check_numbers, is_number
+from mixtea.compute.arrays import check_finite, check_numbers, is_number
 from mixtea.errors import RunError, shorten
 from mixtea.graph.entity_table import Attributes, EntityTable
 from mixtea.graph.graph import Graph
@@ -18,10 +18,10 @@ from mixtea.graph.labels import Labels
 from mixtea.graph.text_column import TextColumn, is_distinct
 from mixtea.runs.safe_read import Form
 from mixtea.runs.state_file import SAFETENSORS_TYPES
-from mixtea.voters.attributes.index import MAX_PREDICATE_PAIRS
+from mixtea.voters.attribute_values import MAX_PREDICATE_PAIRS
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.learned import ComparedPredicates, Learned, LearnedProbabilities, LearnedView
-from mixtea.voters.names.opinions import NAME_FEATURES
+from mixtea.voters.names import NAME_FEATURES
 from mixtea.voters.similarity import SimilarityOpinions
 
 TABLES: dict[str, type[EntityTable]] = {"attributes": Attributes, "labels": Labels}

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mixtea.compute.array_checks import check_numbers, check_same_form
-from mixtea.compute.arrays import State, as_arrays, as_tensors
+from mixtea.compute.arrays import State, as_arrays, as_tensors, check_numbers, check_same_form
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.config import Config
 from mixtea.council.opinions import Opinions

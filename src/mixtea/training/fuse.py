@@ -10,8 +10,7 @@ from torch import Tensor
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import unit
 from mixtea.council.weights import vote_weights
-from mixtea.voters.directions import directions
-from mixtea.voters.votes import make_votes, no_votes
+from mixtea.voters.votes import directions, make_votes, no_votes
 
 
 def fuse(votes: Sequence[ScoredPairs], weights: Sequence[float]) -> ScoredPairs:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from mixtea.compute.array_checks import check_history, check_numbers, check_same_form
-from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors
+from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors, check_history, check_numbers, check_same_form
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
 from mixtea.voters.votes import votes_of_state, votes_state

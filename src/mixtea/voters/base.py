@@ -64,6 +64,7 @@ class Voter:
     is_calibrated: bool = False
     leaves_links_out: bool = False
     evidence: EvidenceKind = "lexical"
+    is_independent = False  # derived: whether it gives log-odds that do not depend on other voters
     _states_evidence = False
 
     task: Task
@@ -71,11 +72,12 @@ class Voter:
     known: ScoredPairs | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Derive `evidence` from `needs` where neither the class nor a base states it."""
+        """Derive `is_independent`, and `evidence` from `needs` where neither the class nor a base states it."""
         super().__init_subclass__(**arguments)
         cls._states_evidence = cls._states_evidence or "evidence" in vars(cls)
         if not cls._states_evidence:
             cls.evidence = "structure" if _sees_structure(cls.needs) else "lexical"
+        cls.is_independent = bool(cls.is_calibrated and not cls.uses_belief)
 
     def bind(self, task: Task, config: Config) -> Voter:
         """Store the task and the settings; called once, before anything else."""
@@ -137,12 +139,12 @@ class Voter:
         """Return the share of links without evidence by its comparison, and how many links; after learning."""
         return None
 
-    @property
+    @cached_property
     def opinion(self) -> str:
         """Return the name of its opinion: its own unless it is shared."""
         return self.score_group or self.name
 
-    @property
+    @cached_property
     def proposes(self) -> bool:
         return type(self).propose is not Voter.propose
 
@@ -180,8 +182,3 @@ class VotingState:
 def _sees_structure(needs: Any) -> bool:
     """Return whether a voter needs triples or vectors; `needs` is not checked yet, and may be anything."""
     return isinstance(needs, tuple) and ("triples" in needs or "vectors" in needs)
-
-
-def is_independent(voter: Voter | type[Voter]) -> bool:
-    """Return whether a voter gives log-odds that do not depend on other voters, as those that compare texts do."""
-    return voter.is_calibrated and not voter.uses_belief

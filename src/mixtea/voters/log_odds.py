@@ -15,9 +15,15 @@ import numpy as np
 
 from mixtea.compute.matching import MAX_LOG_ODDS, matching
 from mixtea.compute.scored_pairs import are_in
-from mixtea.voters.candidate_pairs import CandidatePairs, Feature
-from mixtea.voters.link_weights import PSEUDO_LINKS, TYPICAL_WRONG_SHARE, robust_weights
-from mixtea.voters.number_matched import constant_with_links, estimate_matched
+from mixtea.voters.candidate_pairs import (
+    PSEUDO_LINKS,
+    TYPICAL_WRONG_SHARE,
+    CandidatePairs,
+    Feature,
+    constant_with_links,
+    estimate_matched,
+    robust_weights,
+)
 
 CONSTANT_SPREAD = 2.0  # how far links may move the constant
 TYPICAL_MISSING_SHARE = 0.1  # of the matches, typically: not among the candidates at all

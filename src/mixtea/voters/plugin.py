@@ -4,20 +4,63 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mixtea.compute.read_only import read_only
+from mixtea.compute.arrays import read_only
+from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.graph.task import Task
 from mixtea.messages import whole_text
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, MAX_SCORE, Cost, Evidence, Voter, VotingState
-from mixtea.voters.plugin_view import PluginState, task_view
 from mixtea.voters.registry import BUILT_IN, voter_class, voter_error, voter_errors
 
 if TYPE_CHECKING:
-    from mixtea.compute.scored_pairs import ScoredPairs
     from mixtea.config import Config
-    from mixtea.graph.task import Task
+
+_TASKS: WeakKeyDictionary[Task, Task] = WeakKeyDictionary()  # by task, the one that is handed out
+
+
+def task_view(task: Task) -> Task:
+    """Return the task with read-only arrays; the same object each time, for caches by task."""
+    if task not in _TASKS:
+        _TASKS[task] = read_only(task)
+    return _TASKS[task]
+
+
+class PluginBelief(NamedTuple):
+    """The estimated probability p of some pairs, in [0, 1]."""
+
+    pairs: ScoredPairs
+    p: np.ndarray
+
+
+class PluginState:
+    """A `VotingState` for a voter from outside; arrays are made of its tensors on first use."""
+
+    def __init__(self, state: VotingState) -> None:
+        self._state = state
+        self.task, self.config, self.generator = task_view(state.task), state.config, state.generator
+        self.epoch, self.rough = state.epoch, state.rough
+
+    @cached_property
+    def vectors(self) -> np.ndarray | None:
+        return read_only(self._state.vectors)
+
+    @cached_property
+    def belief(self) -> PluginBelief | None:
+        belief = self._state.belief
+        if belief is None:
+            return None
+        held = read_only(belief.by_entity)
+        return PluginBelief(held, held.p)
+
+    @cached_property
+    def sure(self) -> np.ndarray:
+        return read_only(self._state.sure)
+
 
 MEMBER_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {  # what each must be, and that in words
     "score_group": (lambda found: found == "" or found.isidentifier(), "a word of letters and _"),
@@ -51,12 +94,13 @@ class PluginVoter(Voter):
         self.name = name
         with voter_errors(name, "when it was made"):
             self._voter = make()
-            self._proposes = bool(self._voter.proposes)
+            self.proposes = bool(self._voter.proposes)
             found = {member: getattr(self._voter, member) for member in MEMBER_CHECKS}
             wrong = [member for member, (fits, _) in MEMBER_CHECKS.items() if not fits(found[member])]
         for member in wrong:
             self._check(False, f"must have {member} that is {MEMBER_CHECKS[member][1]}")
         vars(self).update(found)
+        self.is_independent = self.is_calibrated and not self.uses_belief
 
     def _asked(self, method: str, taken: Callable[[Any], ResultT], *given: Any) -> ResultT:
         """Call a method of the voter; `taken` converts its result, which may run code of the voter too."""
@@ -82,10 +126,6 @@ class PluginVoter(Voter):
     def known(self, known: ScoredPairs | None) -> None:
         with voter_errors(self.name, "when its known pairs were set"):
             self._voter.known = read_only(known)
-
-    @property
-    def proposes(self) -> bool:
-        return self._proposes
 
     def propose(self, state: VotingState) -> np.ndarray | None:
         found = self._asked("propose", lambda pairs: None if pairs is None else np.asarray(pairs), PluginState(state))

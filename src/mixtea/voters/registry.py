@@ -15,16 +15,16 @@ from mixtea.voters.base import EvidenceKind, Voter
 
 ENTRY_POINT_GROUP = "mixtea.voters"  # of entry points: `alphabet = "package.module:Alphabet"`
 BUILT_IN = {
-    "forward": "mixtea.voters.student:Forward",
-    "backward": "mixtea.voters.student:Backward",
-    "propagation": "mixtea.voters.propagation.voter:Propagation",
-    "agreement": "mixtea.voters.agreement.voter:Agreement",
-    "names": "mixtea.voters.names.voter:Names",
-    "attributes": "mixtea.voters.attributes.voter:Attributes",
+    "forward": "mixtea.voters.structure:Forward",
+    "backward": "mixtea.voters.structure:Backward",
+    "propagation": "mixtea.voters.structure:Propagation",
+    "agreement": "mixtea.voters.structure:Agreement",
+    "names": "mixtea.voters.names:Names",
+    "attributes": "mixtea.voters.attributes:Attributes",
     "descriptions": "mixtea.voters.user_vectors:Descriptions",
-    "domain_range": "mixtea.voters.domain_range.voter:DomainRange",
-    "keys": "mixtea.voters.keys:Keys",
-    "reviewer": "mixtea.voters.reviewer:Reviewer",
+    "domain_range": "mixtea.voters.domain_range:DomainRange",
+    "keys": "mixtea.voters.stated:Keys",
+    "reviewer": "mixtea.voters.stated:Reviewer",
 }
 MAX_REASON_LENGTH = 300  # characters of another package's error that are shown
 RESERVED_NAMES = (

@@ -8,15 +8,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mixtea.compute.array_checks import check_pairs
+from mixtea.compute.arrays import check_pairs
 from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, rank_within
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
-from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature
+from mixtea.voters.candidate_pairs import CLEAR_SIMILARITY, CandidatePairs, Feature, estimate_matched
 from mixtea.voters.learned import LearnedView
 from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_odds, learn_weights
-from mixtea.voters.number_matched import estimate_matched
 
 CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
 RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again

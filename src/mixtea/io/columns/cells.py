@@ -11,7 +11,7 @@ import numpy as np
 
 from mixtea.io.formats.cell_values import Column
 from mixtea.io.formats.tsv import object_array
-from mixtea.text.dates import parse_date
+from mixtea.text.values import parse_date
 
 _NUMBER = re.compile(
     r"[~≈<>±]?\s*(?:[$€£¥₹]|(?:USD|EUR|GBP)\s)?\s*[+\-−]?\s*"

@@ -16,8 +16,7 @@ from mixtea.graph.text_column import TextColumn
 from mixtea.io.columns import cells
 from mixtea.io.columns.cells import MEASURES, is_called, is_named_after, is_number
 from mixtea.io.formats.cell_values import Column
-from mixtea.text.name_looks import share_readable
-from mixtea.text.name_words import is_not_called_as_names, kind_of_name
+from mixtea.text.name_looks import is_not_called_as_names, kind_of_name, share_readable
 
 ID, NAME, TEXT, NUMBER, DATE, CATEGORY, REFERENCE, LIST = COLUMN_KINDS = (
     "id", "name", "text", "number", "date", "category", "reference", "list",

@@ -33,7 +33,7 @@ from mixtea.io.formats.link_tables import TABLE_SEPARATOR
 from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.paths import plain_name, split_name
 from mixtea.io.safe.limits import UnreadableError
-from mixtea.text.name_words import kind_of_name
+from mixtea.text.name_looks import kind_of_name
 
 LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called
 TYPE = "rdf:type"  # states which of several tables an entity is a row of

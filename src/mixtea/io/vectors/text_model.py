@@ -17,7 +17,7 @@ from mixtea.graph.graph import Graph
 from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.vectors.model_folder import check_model_folder
 from mixtea.messages import visible
-from mixtea.text.entity_texts import entity_texts
+from mixtea.text.names import entity_texts
 
 logger = logging.getLogger(__name__)
 LIBRARIES = ("sentence_transformers", "huggingface_hub.constants", "transformers.utils.logging")

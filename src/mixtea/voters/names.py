@@ -1,0 +1,265 @@
+"""The voter `names`: entities with similar names, in any script and, learned from links, in two languages. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_matrix, diags, hstack, vstack
+
+from mixtea.compute.ngrams import (
+    ngram_counts,
+    row_lengths,
+    row_products,
+    similar_rows,
+    sparse_unit_rows,
+    tfidf,
+    top_products,
+)
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, distinct, rank_within
+from mixtea.graph.task import Task
+from mixtea.graph.text_column import TextColumn
+from mixtea.text.names import comparison_form, entity_names
+from mixtea.voters.base import Cost, Evidence
+from mixtea.voters.candidate_pairs import Feature
+from mixtea.voters.name_index import DETAILS, DIFFERENT, SHARED, NameIndex, are_properties, one_has_a_kind, same_kind
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter
+
+RIDGE = 0.1  # lambda
+MAX_NAME_PAIRS, MIN_NAME_PAIRS = 6000, 30  # pairs of names that are learned from
+MAX_WEIGHTED_PAIRS = 250  # of the pairs, those that weigh most in a translation
+MAX_NGRAMS = 150  # in a translation, at most
+NAMES_PER_BLOCK = 2048  # names that are translated at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Translations:
+    """A row of target n-grams per source name, of length 1, and the weight of each known pair in it.
+
+    `heard` [names, p] are these weights; `place` [target names] is the pair of which a target name is the known end, -1
+    for none.
+    """
+
+    rows: csr_matrix
+    heard: csr_matrix
+    place: np.ndarray
+
+    def likeness(self, target: csr_matrix, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the cosine of the translation of each source name a with the target name b.
+
+        The part of the known pair of b is left out: a name is not likelier because it is the translation of another.
+        """
+        found = row_products(self.rows, target, a, b)
+        known = np.flatnonzero(self.place[b] >= 0)
+        found[known] -= np.asarray(self.heard[a[known], self.place[b[known]]]).ravel()
+        return found
+
+
+class Translator:
+    """z(x) = k(x)^T (K + lambda I)^-1 Y: kernel ridge regression from source names to target names.
+
+    K are the cosines of the n-grams of the known source names (as written and in Latin letters), k(x) those of a name
+    with the known ones, Y [p, grams] the known target names. The translation of a known name leaves its own pair out:
+    with C = (K + lambda I)^-1 the others weigh -C_ij / C_ii, which is what regression without it would give.
+    """
+
+    def __init__(self, written: list[str], latin: list[str]) -> None:
+        rows = [tfidf(*ngram_counts(texts, lengths=n))[0] for texts, n in ((written, (1, 2, 3)), (latin, (2, 3, 4)))]
+        self.names = sparse_unit_rows(csr_matrix(hstack(rows)))
+
+    def translations(self, source: np.ndarray, target: np.ndarray, rows: csr_matrix) -> Translations:
+        """Translate all source names, learned from index pairs (source, target); `rows` are the target names."""
+        source, first = np.unique(source, return_index=True)
+        target = target[first]
+        heard, parts = [], []
+        for weight in self._weights(source):
+            heard.append(_largest(weight))
+            parts.append(top_products(heard[-1], rows[target], MAX_NGRAMS))
+        found, place = csr_matrix(vstack(parts)), np.full(rows.shape[0], -1)
+        place[target] = np.arange(len(target))
+        shares = csr_matrix(diags(1 / np.maximum(row_lengths(found), 1e-12)) @ vstack(heard))
+        return Translations(sparse_unit_rows(found), shares, place)
+
+    def _weights(self, source: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield [rows, p]: the weight of each known pair in the translations of NAMES_PER_BLOCK names at a time."""
+        known, own = self.names[source], np.full(self.names.shape[0], -1)
+        inverse = np.linalg.inv((known @ known.T).toarray() + RIDGE * np.eye(len(source), dtype=np.float32))
+        own[source] = np.arange(len(source))
+        for begin in range(0, self.names.shape[0], NAMES_PER_BLOCK):
+            weight = (self.names[begin : begin + NAMES_PER_BLOCK] @ known.T).toarray() @ inverse
+            mine = own[begin : begin + NAMES_PER_BLOCK]
+            here = np.flatnonzero(mine >= 0)
+            weight[here] = -inverse[mine[here]] / inverse[mine[here], mine[here]][:, None]
+            weight[here, mine[here]] = 0.0
+            yield weight
+
+
+def _largest(weight: np.ndarray) -> csr_matrix:
+    """Keep the MAX_WEIGHTED_PAIRS largest of each row, whatever their sign."""
+    if weight.shape[1] > MAX_WEIGHTED_PAIRS:
+        size = np.abs(weight)
+        weight[size < np.partition(size, -MAX_WEIGHTED_PAIRS, axis=1)[:, -MAX_WEIGHTED_PAIRS][:, None]] = 0.0
+    return csr_matrix(weight)
+
+
+TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
+MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
+MIN_SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
+DISAMBIGUATION = ("brackets", "types")
+NAME_FEATURES = (
+    DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
+    Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
+    Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
+    Feature("brackets_missing", -1.0, 0.7),  # of one of both, where both graphs use them
+    Feature("properties", -2.0, 1.0),  # names of properties are generic: those of different ones are often equal
+)  # fmt: skip
+
+
+class NameOpinions(SimilarityOpinions):
+    """Log-odds of pairs by their names; `share` is the weight of a translation, 0 where it does not help."""
+
+    FEATURES = NAME_FEATURES
+
+    def __init__(self, task: Task, index: NameIndex | None = None) -> None:
+        super().__init__(task)
+        self.index = index or NameIndex(task.source, task.target, task.synonyms)
+        self.has = (self.index.sides[0].has, self.index.sides[1].has)
+        self.share = 0.0
+
+    def initial_pairs(self) -> ScoredPairs:
+        return self.index.likeness
+
+    def relearned_pairs(self, pairs: np.ndarray) -> ScoredPairs | None:
+        """Return pairs with a translation, in the share that ranks the most links first; None if it misleads.
+
+        Links are judged by a translation that did not learn from them.
+        """
+        source, target = self._names_that_differ(pairs)
+        if len(source) < MIN_NAME_PAIRS:
+            return None
+        told = self.translator.translations(source, target, self.index.rows[1])
+        likeness = dict(zip(TRANSLATION_SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
+        judged_by = self.links if len(self.links) else pairs
+        hits = {share: _found_first(found, judged_by) for share, found in likeness.items()}
+        best = max(hits, key=lambda share: (hits[share], -share))
+        self.share = (
+            best if hits[best] - hits[0.0] >= max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by)) else 0.0
+        )
+        return likeness[self.share]
+
+    @cached_property
+    def translator(self) -> Translator:
+        return Translator(self.index.sides[0].raw, self.index.sides[0].texts)
+
+    def _names_that_differ(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the indices of the names of pairs that are not equal, MAX_NAME_PAIRS at most."""
+        ours, theirs = self.index.sides
+        source, target = ours.first[pairs[:, 0]], theirs.first[pairs[:, 1]]
+        equal = self.index.equal[np.maximum(source, 0)] == target
+        kept = np.flatnonzero((source >= 0) & (target >= 0) & ~equal)
+        if len(kept) > MAX_NAME_PAIRS:
+            kept = kept[np.linspace(0, len(kept) - 1, MAX_NAME_PAIRS).astype(np.int64)]
+        return source[kept], target[kept]
+
+    def _mixed(self, told: Translations) -> Iterator[ScoredPairs]:
+        """Yield (likeness + share * likeness of the translation) / (1 + share), over the most similar by either."""
+        first, second = self.index.rows
+        m = second.shape[0]
+        parts = [similar_rows(rows, second, CANDIDATES_PER_ENTITY) for rows in (first, told.rows)]
+        key = distinct(np.concatenate([a * m + b for a, b in parts]))
+        a, b = key // m, key % m
+        plain, other = row_products(first, second, a, b), told.likeness(second, a, b)
+        for share in TRANSLATION_SHARES[1:]:
+            yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
+
+    @cached_property
+    def columns(self) -> np.ndarray:
+        """Return similarity, equality, words and kinds, which tell a film from an album of the same name."""
+        (source, target), value = self.found.ends, self.found.value
+        if "details" not in self.found.columns:  # nothing to compare
+            return np.empty((0, len(self.FEATURES)))
+        details = self.found.details
+        kinds = [same_kind(*self.index.kinds[name], source, target) for name in DISAMBIGUATION]
+        similar = details[:, 0] >= MIN_SAME_NAME
+        told = [(kind == which) & similar for kind in kinds for which in (DIFFERENT, SHARED)]
+        missing = one_has_a_kind(*self.index.kinds["brackets"], source, target) & self.index.uses_brackets
+        told.append(missing & similar)
+        properties = are_properties(self.task.source)[source] & are_properties(self.task.target)[target]
+        return np.column_stack([details[:, 0], value >= 1, details[:, 1:], *told, properties]).astype(np.float64)
+
+    def log_odds(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Return log-odds; NaN where both have a name that too many share."""
+        value = super().log_odds(source, target)
+        ours, theirs = self.index.crowded
+        silent = ours[source] & theirs[target] & ~self.found.find(source, target)[1]
+        return np.where(silent, np.nan, value)
+
+    def learn(self, sure: np.ndarray) -> None:
+        super().learn(sure)
+        if "found" not in self.__dict__:
+            self.share = 0.0
+
+
+def _found_first(found: ScoredPairs, links: np.ndarray) -> float:
+    """Count the links that are the most similar of their source, among the targets without a link."""
+    is_link = found.are_among(links)
+    kept = is_link | ~are_in(links[:, 1], found.shape[1])[found.target]
+    return float(is_link[kept][rank_within(found.source[kept], found.value[kept]) == 0].sum())
+
+
+MAX_NAMES_SHOWN = 5  # names of an entity in an explanation
+MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
+
+
+class Names(SimilarityVoter):
+    """Log-odds that two entities are the same by their names; no opinion where one of them has no name."""
+
+    name = "names"
+    evidence = "lexical"
+
+    def new_opinions(self) -> NameOpinions:
+        return NameOpinions(self.task)
+
+    def explain(self, source: int, target: int) -> Sequence[Evidence]:
+        """Return the names of both side by side, the most similar first on either side, with their score."""
+        weight = self.known.weight_of(self.name, source, target) if self.known is not None else None
+        ours, theirs = _most_alike_first(self._names(0, source), self._names(1, target))
+        if weight is None or not ours or not theirs:
+            return ()
+        shown = (", ".join(f"“{name}”" for name in names[:MAX_NAMES_SHOWN]) for names in (ours, theirs))
+        return [Evidence(" ~ ".join(shown), weight)]
+
+    def _names(self, side: int, entity: int) -> list[str]:
+        owner, texts = self._texts[side]
+        return [texts[int(row)] for row in (owner == entity).nonzero()[0]]
+
+    @cached_property
+    def _texts(self) -> list[tuple[np.ndarray, TextColumn]]:
+        return [entity_names(graph) for graph in (self.task.source, self.task.target)]
+
+    def cost(self) -> Cost:
+        n = self.task.source.n_entities + self.task.target.n_entities
+        return Cost(mib=n * 4000 / 2**20, products=0.1)
+
+
+def _most_alike_first(ours: list[str], theirs: list[str]) -> tuple[list[str], list[str]]:
+    """Sort names by the cosine with the most similar of the other side, MAX_NAMES_COMPARED per side at most."""
+    from mixtea.compute.ngrams import ngram_counts, sparse_unit_rows
+
+    forms = [{name: comparison_form(name) for name in names} for names in (ours, theirs)]
+    same = set(forms[0].values()) & set(forms[1].values())
+    sides = [
+        [name for equal in (True, False) for name, form in of.items() if form and (form in same) is equal][
+            :MAX_NAMES_COMPARED
+        ]
+        for of in forms
+    ]
+    if not all(sides):
+        return [], []
+    rows = ngram_counts(*([of[name] for name in side] for of, side in zip(forms, sides, strict=True)))
+    alike = (sparse_unit_rows(rows[0]) @ sparse_unit_rows(rows[1]).T).toarray()
+    orders = (np.argsort(-alike.max(axis=axis), kind="stable") for axis in (1, 0))
+    first, second = ([side[place] for place in order] for side, order in zip(sides, orders, strict=True))
+    return first, second
