@@ -89,7 +89,7 @@ FAULTS = (
     Fault("council", "return [hit / total for hit", "return [1 - hit / total for hit", "training"),
     Fault("council", "drawn = [min(MAX_SHRINKAGE, n_links - n)", "drawn = [max(MAX_SHRINKAGE, n_links - n)"),
     Fault("council", "rows[pairs.source] - columns[pairs.target]", "rows[pairs.source] - rows[pairs.source]", "decide"),
-    Fault("council", "kernel * row[pairs.source] * column[pairs.target]", "kernel * row[pairs.source]", "decide"),
+    Fault("council", "kernel * row[source] * column[target]", "kernel * row[pairs.source]", "decide"),
     Fault("council", "return torch.minimum(share(", "return torch.maximum(share(", "decide"),
     # calibration
     Fault("calibration", "sigmoid(features @ self.weights[:-2])", "sigmoid(-(features @ self.weights[:-2]))"),

@@ -25,8 +25,7 @@ from mixtea.graph.task import Reviewed
 from mixtea.io.formats.registry import FORMATS as READ
 from mixtea.io.sniff import detect_format
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Evidence, VotingState
-from mixtea.voters.plugin import make_voter
-from mixtea.voters.registry import BUILT_IN, voter_class
+from mixtea.voters.registry import BUILT_IN, make_voter, voter_class
 
 # voters
 

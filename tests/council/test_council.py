@@ -18,7 +18,7 @@ from mixtea.errors import ConfigError
 from mixtea.training.trainer import Trainer
 from mixtea.vote import Voter, register
 from mixtea.voters.base import VotingState
-from mixtea.voters.plugin import PluginVoter
+from mixtea.voters.registry import PluginVoter
 
 CPU = torch.device("cpu")
 SMALL = {

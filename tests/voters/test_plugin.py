@@ -22,8 +22,7 @@ from mixtea.vote import Evidence, Voter, register
 from mixtea.voters import registry
 from mixtea.voters.base import Cost, VotingState
 from mixtea.voters.names import Names
-from mixtea.voters.plugin import PluginVoter, make_voter
-from mixtea.voters.registry import known_voters, package_of, voter_class
+from mixtea.voters.registry import PluginVoter, known_voters, make_voter, package_of, voter_class
 from mixtea.voters.votes import voter_scores
 
 CONFIG = Config.preset("best")

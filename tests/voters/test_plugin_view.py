@@ -22,7 +22,7 @@ from mixtea.errors import VoterError
 from mixtea.graph.task import Reviewed, Task
 from mixtea.vote import Voter, register
 from mixtea.voters.base import VotingState
-from mixtea.voters.plugin import PluginState, make_voter, task_view
+from mixtea.voters.registry import PluginState, make_voter, task_view
 from mixtea.voters.votes import voter_scores
 
 PARTS = ("task", "vectors", "belief", "sure")

@@ -189,15 +189,16 @@ def _nearest(source: Tensor, target: Tensor, k: int, rows: Tensor | None, mib: i
     if rows is None:
         rows = torch.arange(len(source), device=source.device)
     wide = aligned_rows(target)
+    row_bytes = width(wide)
     found = torch.empty(len(rows), k, dtype=torch.int64, device=source.device)
 
     def run(mib: int) -> None:
-        for part in row_blocks(0, len(rows), width(wide), source.device, mib=mib):
+        for part in row_blocks(0, len(rows), row_bytes, source.device, mib=mib):
             block = source.index_select(0, rows[part])
             near = similarities(block, wide, m) if block.any() else block.new_zeros(1, m)
             found[part] = near.topk(k, dim=1, sorted=False).indices
 
-    sweep(run, width(wide), source.device, mib)
+    sweep(run, row_bytes, source.device, mib)
     return rows.repeat_interleave(k), found.flatten()
 
 

@@ -31,7 +31,7 @@ from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
 from mixtea.voters.learned import Learned
-from mixtea.voters.plugin import make_voter
+from mixtea.voters.registry import make_voter
 from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.votes import directions, memory_for, proposed_pairs, voter_scores
 

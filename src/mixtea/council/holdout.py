@@ -19,7 +19,7 @@ from mixtea.council.council import Council, cover_isolated
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter
-from mixtea.voters.plugin import make_voter
+from mixtea.voters.registry import make_voter
 
 HOLDOUT_ROUNDS = 2
 MIN_LINKS_SINGLE_ROUND = 500  # held out in one round, which then is the only one

@@ -39,10 +39,11 @@ def sinkhorn(pairs: ScoredPairs, scores: Tensor, temperature: float, rounds: int
     kernel = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
     column = kernel.new_ones(pairs.shape[1])
     row = kernel.new_ones(pairs.shape[0])
+    source, target, (n, m) = pairs.source, pairs.target, pairs.shape
     for _ in range(rounds):
-        row = pairs.row_sum(kernel * column[pairs.target]).clamp_(min=MIN_SUM).reciprocal_()
-        column = pairs.column_sum(kernel * row[pairs.source]).clamp_(min=MIN_SUM).reciprocal_()
-    return kernel * row[pairs.source] * column[pairs.target]
+        row = kernel.new_zeros(n).index_add_(0, source, kernel * column[target]).clamp_(min=MIN_SUM).reciprocal_()
+        column = kernel.new_zeros(m).index_add_(0, target, kernel * row[source]).clamp_(min=MIN_SUM).reciprocal_()
+    return kernel * row[source] * column[target]
 
 
 @torch.no_grad()

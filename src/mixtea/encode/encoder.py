@@ -11,9 +11,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from mixtea.compute.memory import CHUNK_BYTES, enough_memory, sweep
-from mixtea.compute.similarity import inverse_norm, products_by_row
+from mixtea.compute.similarity import EPSILON, products_by_row
 from mixtea.config import Config
 from mixtea.encode.structure import Adjacency, Mean, Structure
+
+LEAKY_SLOPE = 0.2
 
 
 class Encoder(nn.Module):
@@ -99,9 +101,6 @@ class _Average(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return product(ctx.mean.transposed, gradients[0].contiguous()), None
-
-
-LEAKY_SLOPE = 0.2
 
 
 def attend(hidden: Tensor, scores: Tensor, neighbours: Adjacency, activation: str) -> Tensor:
@@ -194,7 +193,11 @@ class _Concatenate(torch.autograd.Function):
         scales = []
         for weight, part, block, mask in _parts(weights, out, blocks, masks):
             _masked(block, mask, part)
-            scales.append(inverse_norm(part) if normalize else _undropped(part, mask, dropout))
+            if normalize:  # a zero row remains zero, and gets no gradient
+                norm = torch.linalg.vector_norm(part, dim=1)
+                scales.append(norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0))
+            else:
+                scales.append(part.new_full((len(part),), 1.0 if mask is None else 1 / (1 - dropout)))
             part.mul_((weight * scales[-1])[:, None])
         ctx.save_for_backward(weights, *blocks, *scales)
         ctx.masks, ctx.normalize = masks, normalize
@@ -231,10 +234,6 @@ def _masked(block: Tensor, mask: Tensor | None, out: Tensor) -> None:
         out.copy_(block)
     else:
         torch.mul(block, mask, out=out)
-
-
-def _undropped(rows: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
-    return rows.new_full((len(rows),), 1.0 if mask is None else 1 / (1 - dropout))
 
 
 def product(matrix: Tensor, dense: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from mixtea.errors import MissingVoterError
 from mixtea.explain.side_by_side import SideBySide
 from mixtea.voters.attributes import Attributes
 from mixtea.voters.base import Evidence, Voter
-from mixtea.voters.plugin import make_voter
+from mixtea.voters.registry import make_voter
 
 COLUMNS = ("voter", "what", "weight")
 

@@ -26,9 +26,14 @@ from mixtea.text.values import form_of
 if TYPE_CHECKING:
     from mixtea.decide.mapping import Mapping
 
-MAX_TRIPLES_PER_PAIR = (
-    200  # statements between the same two ends, or classes of one entity, from which on a single one says nothing
-)
+MAX_TRIPLES_PER_PAIR = 200  # statements between two ends, or classes of an entity: beyond, a single one says nothing
+COMPARISON_KINDS = ("relation", "attribute", "class")
+COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
+MIN_SCORE = 0.1
+Z = 1.64  # standard errors below what was seen: nineteen times of twenty, the true share is greater
+EQUAL_RATIO = 0.5  # equal where the smaller share of the two directions is at least this part of the greater
+INVERSE_FACTOR = 0.9  # a pair is inverse where its score as such, times this, is greater: symmetric relations are not
+MAX_COUNTERPARTS = 20  # counterparts of an entity; of one that has more, none says anything
 
 
 class Triples(NamedTuple):
@@ -60,9 +65,8 @@ class Triples(NamedTuple):
         )  # fmt: skip
 
 
-Comparison = tuple[
-    Triples, Triples, ScoredPairs, ScoredPairs
-]  # of both graphs, and which near and which far ends are the same
+# of both graphs, and which near and which far ends are the same
+Comparison = tuple[Triples, Triples, ScoredPairs, ScoredPairs]
 
 
 def compare_relations(source: Graph, target: Graph, pairs: ScoredPairs) -> Comparison:
@@ -136,7 +140,6 @@ def compare_classes(source: Graph, target: Graph, pairs: ScoredPairs) -> Compari
     return sides[0], sides[1], pairs.where(both), weighted_pairs(one, one, np.ones(1))
 
 
-COMPARISON_KINDS = ("relation", "attribute", "class")
 COMPARISONS: tuple[tuple[str, Callable[[Graph, Graph, ScoredPairs], Comparison]], ...] = (
     ("relation", compare_relations), ("attribute", compare_attributes), ("attribute", compare_literals_to_entities),
     ("attribute", compare_entities_to_literals), ("class", compare_classes),
@@ -159,14 +162,6 @@ def normalized_value(text: str, datatype: str = "") -> str:
     ['1.5', '1.5', '007', 'new york', '1990-05-03']
     """
     return form_of(text, datatype).whole or " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
-MIN_SCORE = 0.1
-Z = 1.64  # standard errors below what was seen: nineteen times of twenty, the true share is greater
-EQUAL_RATIO = 0.5  # equal where the smaller share of the two directions is at least this part of the greater
-INVERSE_FACTOR = 0.9  # a pair is inverse where its score as such, times this, is greater: symmetric relations are not
-MAX_COUNTERPARTS = 20  # counterparts of an entity; of one that has more, none says anything
 
 
 @dataclass(frozen=True, eq=False)

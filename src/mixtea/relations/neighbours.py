@@ -14,6 +14,10 @@ from mixtea.graph.joint_index import joint_triples, relation_numbers
 from mixtea.graph.task import Task
 
 TRIPLES_PER_BLOCK = 1_000_000  # statements of the source graph looked up at a time
+MAX_PARALLEL = 16  # relations from one entity to another; beyond, those with the same triples are merged
+MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
+MIN_BELIEF = 0.1  # a weaker belief is not listened to
+MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
 def weighted_pairs(source: np.ndarray, target: np.ndarray, belief: np.ndarray) -> ScoredPairs:
@@ -27,7 +31,7 @@ def weighted_pairs(source: np.ndarray, target: np.ndarray, belief: np.ndarray) -
 def matched(pairs: ScoredPairs, side: int, things: np.ndarray) -> np.ndarray:
     """Return the belief, at most 1, that each of the `things` of a side (0 the source) is in some pair."""
     n = max(pairs.shape[side], 1 + int(things.max(initial=0)))
-    return np.minimum(np.bincount(pairs.ends[side], pairs.belief, minlength=n), 1)[things]
+    return np.minimum(np.bincount(pairs.target if side else pairs.source, pairs.belief, minlength=n), 1)[things]
 
 
 def join_triples(
@@ -58,9 +62,6 @@ def _equal_join(keys: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.nd
     count = last - first
     i = np.repeat(np.arange(len(wanted)), count)
     return i, np.arange(len(i)) - np.repeat(np.cumsum(count) - count - first, count)
-
-
-MAX_PARALLEL = 16  # relations from one entity to another; beyond, those with the same triples are merged
 
 
 class MergedTriples(NamedTuple):
@@ -104,11 +105,6 @@ def _first_with_same_members(group: np.ndarray, members: np.ndarray) -> np.ndarr
     for rows in np.split(order, starts[1:]) if len(order) else []:
         found[rows] = first.setdefault(members[rows].tobytes(), int(group[rows[0]]))
     return found
-
-
-MAX_NEIGHBOURS_PER_RELATION = 200  # neighbours through one relation, from which on a single one says nothing
-MIN_BELIEF = 0.1  # a weaker belief is not listened to
-MIN_RELATION_SIMILARITY = 0.02  # relations less alike than this do not speak
 
 
 class Neighbourhood:
@@ -210,11 +206,12 @@ class Neighbourhood:
 
     def described(self, support: ScoredPairs, places: Sequence[int]) -> list[str]:
         """Describe rows of the support, each end seen from its end of the pair: `capital: Rome ~ capitale: Rome`."""
-        graphs, columns = (self.task.source, self.task.target), (support.kind.tolist(), support.other_kind.tolist())
+        kinds = (support.kind.tolist(), support.other_kind.tolist())
+        sides = list(zip((self.task.source, self.task.target), support.ends, kinds, strict=True))
         return [
             " ~ ".join(
-                f"{self.relation_name(side, kinds[place])}: {graph.display(int(ends[place]))}"
-                for side, (graph, ends, kinds) in enumerate(zip(graphs, support.ends, columns, strict=True))
+                f"{self.relation_name(side, kind[place])}: {graph.display(int(end[place]))}"
+                for side, (graph, end, kind) in enumerate(sides)
             )
             for place in places
         ]

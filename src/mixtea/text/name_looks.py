@@ -29,10 +29,24 @@ from mixtea.graph.labels import (
 from mixtea.graph.literal_columns import id_form
 from mixtea.graph.terms import TYPE, types_of
 from mixtea.graph.text_column import TextColumn
-from mixtea.text.names import DESCRIPTION_IRIS as DESCRIBING
-from mixtea.text.names import MAX_NAME_LENGTH, is_code, local_name, names_from_ids, normalized_name
+from mixtea.text.names import (
+    DESCRIPTION_IRIS,
+    MAX_NAME_LENGTH,
+    is_code,
+    local_name,
+    names_from_ids,
+    normalized_name,
+)
 
 EXACT, CONTAINED, FURTHER = range(3)  # `title`; `product_title`; `alias`
+MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
+MIN_SHARE_BY_WORD, MIN_SHARE_BY_VALUES = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
+MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
+MIN_SHARED_WORDS = 0.2  # by look: share of the words, of the side that has fewer, that both have
+MIN_LETTERS = 0.6  # share of a name's letters and digits
+MAX_CODE_LENGTH, MIN_SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
+_DIGITS, _LONG_WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]{6}")
+MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 
 def _folded(text: str) -> str:
@@ -101,16 +115,6 @@ def is_not_called_as_names(predicate: str) -> bool:
 
 def _words_of_name(predicate: str) -> list[str]:
     return re.findall(r"[^\W_]+", _folded(local_name(predicate) or predicate))
-
-
-MIN_NAMED = 0.5  # share of the entities with values: with so many labels, or names in their ids, none is looked for
-MIN_SHARE_BY_WORD, MIN_SHARE_BY_VALUES = 0.5, 0.8  # share filled, share distinct and share of texts that can be names
-MIN_ENTITIES, MAX_WORDS = 10, 12  # by look: entities with the predicate, and words of its median text
-MIN_SHARED_WORDS = 0.2  # by look: share of the words, of the side that has fewer, that both have
-MIN_LETTERS = 0.6  # share of a name's letters and digits
-MAX_CODE_LENGTH, MIN_SAME_LENGTH = 8, 0.9  # codes are no longer than that, and most of a column are equally long
-_DIGITS, _LONG_WORD = re.compile(r"\d+"), re.compile(r"[^\W\d_]{6}")
-MAX_SAMPLE = 5000  # texts or ids that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +231,7 @@ def _with_name_values(looks: list[PredicateProfile]) -> list[PredicateProfile]:
     return [
         look for look in looks
         if min(look.filled_of_all, look.distinct) >= MIN_SHARE_BY_VALUES and len(look.entities) >= MIN_ENTITIES
-        and look.predicate not in DESCRIBING and not is_not_called_as_names(look.predicate)
+        and look.predicate not in DESCRIPTION_IRIS and not is_not_called_as_names(look.predicate)
         and look.readable >= MIN_SHARE_BY_VALUES and look.median_words <= MAX_WORDS
     ]  # fmt: skip
 

@@ -32,6 +32,13 @@ _HEX = re.compile(r"[0-9a-f]{6,}|[0-9A-F]{6,}")
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _DIGITS = re.compile(r"\d+")
+Names = tuple[np.ndarray, TextColumn]
+DESCRIPTION_PREDICATES = (
+    "rdfs:comment", "skos:definition", "schema:description", "sdo:description", "dcterms:description", "dc:description",
+    "obo:IAO_0000115", "oboInOwl:hasDefinition",
+)  # fmt: skip
+DESCRIPTION_IRIS = frozenset(expand(name, BUILT_IN) for name in DESCRIPTION_PREDICATES)
+MAX_TEXT_LENGTH = 4096  # characters: more than a model of sentences reads
 
 
 def local_name(id: str) -> str:
@@ -223,9 +230,6 @@ def _changes(word: str) -> int:
     return sum(a.isdigit() != b.isdigit() for a, b in pairwise(word))
 
 
-Names = tuple[np.ndarray, TextColumn]
-
-
 def equal_names(source: Graph, target: Graph) -> tuple[int, np.ndarray]:
     """Return (number of names that both sides have, int64 [p, 2] pairs with a name unique on each side).
 
@@ -264,14 +268,6 @@ def _plain_names(entity: np.ndarray, names: TextColumn) -> pd.DataFrame:
     writing = np.array([normalized_name(text) for text in names.texts()], dtype=object)[names.codes]
     rows = pd.DataFrame({"entity": entity, "name": pd.Series(writing, dtype=object)})
     return rows[rows["name"] != ""].drop_duplicates()
-
-
-DESCRIPTION_PREDICATES = (
-    "rdfs:comment", "skos:definition", "schema:description", "sdo:description", "dcterms:description", "dc:description",
-    "obo:IAO_0000115", "oboInOwl:hasDefinition",
-)  # fmt: skip
-DESCRIPTION_IRIS = frozenset(expand(name, BUILT_IN) for name in DESCRIPTION_PREDICATES)
-MAX_TEXT_LENGTH = 4096  # characters: more than a model of sentences reads
 
 
 def entity_texts(graph: Graph) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ _NO_SPACES = (  # signs of Thai, Lao, Tibetan, Burmese, Khmer, Japanese and Chin
     "\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _UNIT = re.compile(f"[{_NO_SPACES}]|[^ {_NO_SPACES}]+")
+ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
 
 
 class Phrases:
@@ -93,9 +94,6 @@ class Dictionary:
 def _normal(text: str) -> str:
     """Normalize letters and digits to one form."""
     return alphanumeric_words(unicodedata.normalize("NFKC", text[:MAX_NAME_LENGTH]))
-
-
-ACRONYM_LETTERS = range(2, 6)  # how many an acronym has
 
 
 class Synonyms:

@@ -40,6 +40,25 @@ stycznia lutego marca kwietnia maja czerwca lipca sierpnia września październi
 январь февраль март апрель май июнь июль август сентябрь октябрь ноябрь декабрь
 января февраля марта апреля мая июня июля августа сентября октября ноября декабря
 """
+MAX_VALUE_LENGTH = 400  # characters of a value that are compared
+MAX_NGRAM_TEXT_LENGTH = 60  # of a text whose n-grams are compared too
+LOG_STEP = 0.02  # of the logarithm: numbers that differ by about a hundredth are near
+FINE_LOG_STEP, MAX_COARSE_DIGITS = 0.001, 4  # the same for fractions of more than that many digits, such as coordinates
+_FINE_MARKS = "≃≅"
+_DIGIT = re.compile(r"\d")
+_WHOLE = r"(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:[ '’%s]\d{3})+)"  # %s may stand between thousands, too
+_POINT = re.compile(rf"[+-]?(?:{_WHOLE % ','}(?:\.\d{{1,15}})?|\.\d{{1,15}})(?:[eE][+-]?\d{{1,2}})?")
+_COMMA = re.compile(rf"[+-]?{_WHOLE % '.'},\d{{1,15}}")
+_PADDED = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
+_NUMERIC = re.compile(r"(?:integer|(?:[#:]|unsigned)(?:int|long|short|byte)|decimal|double|float)$", re.IGNORECASE)
+_MEASURED = re.compile(r"([-+\d.,' ’]*\d) ?([^\d\s]\S{0,9})")
+# units behind a number, in small letters: lengths become metres, masses kilograms, others stay, a per cent sign goes
+_OWN_UNITS = ("°c", "°f", "km²", "m²", "ha", "km/h", "mph", "min", "h", "kw", "mw", "hz", "khz", "mhz", "ghz")
+_UNITS = {"%": (1, "")} | {unit: (1, unit) for unit in _OWN_UNITS} | {
+    "km": (1000, "m"), "m": (1, "m"), "cm": (0.01, "m"), "mm": (0.001, "m"), "mi": (1609.344, "m"), "ft": (0.3048, "m"),
+    "t": (1000, "kg"), "kg": (1, "kg"), "g": (0.001, "kg"), "mg": (1e-6, "kg"), "lb": (0.45359237, "kg"),
+}  # fmt: skip
+_SIGNS = str.maketrans("−٫٬\u00a0\u202f\u2009", "-.,   ")
 
 
 def parse_date(text: str, datatype: str = "") -> list[str]:
@@ -88,27 +107,6 @@ def _months() -> dict[str, int]:
 
 
 _MONTHS = _months()
-
-
-MAX_VALUE_LENGTH = 400  # characters of a value that are compared
-MAX_NGRAM_TEXT_LENGTH = 60  # of a text whose n-grams are compared too
-LOG_STEP = 0.02  # of the logarithm: numbers that differ by about a hundredth are near
-FINE_LOG_STEP, MAX_COARSE_DIGITS = 0.001, 4  # the same for fractions of more than that many digits, such as coordinates
-_FINE_MARKS = "≃≅"
-_DIGIT = re.compile(r"\d")
-_WHOLE = r"(?:0|[1-9]\d{0,14}|[1-9]\d{0,2}(?:[ '’%s]\d{3})+)"  # %s may stand between thousands, too
-_POINT = re.compile(rf"[+-]?(?:{_WHOLE % ','}(?:\.\d{{1,15}})?|\.\d{{1,15}})(?:[eE][+-]?\d{{1,2}})?")
-_COMMA = re.compile(rf"[+-]?{_WHOLE % '.'},\d{{1,15}}")
-_PADDED = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?(?:[eE][+-]?\d{1,2})?")
-_NUMERIC = re.compile(r"(?:integer|(?:[#:]|unsigned)(?:int|long|short|byte)|decimal|double|float)$", re.IGNORECASE)
-_MEASURED = re.compile(r"([-+\d.,' ’]*\d) ?([^\d\s]\S{0,9})")
-# units behind a number, in small letters: lengths become metres, masses kilograms, others stay, a per cent sign goes
-_OWN_UNITS = ("°c", "°f", "km²", "m²", "ha", "km/h", "mph", "min", "h", "kw", "mw", "hz", "khz", "mhz", "ghz")
-_UNITS = {"%": (1, "")} | {unit: (1, unit) for unit in _OWN_UNITS} | {
-    "km": (1000, "m"), "m": (1, "m"), "cm": (0.01, "m"), "mm": (0.001, "m"), "mi": (1609.344, "m"), "ft": (0.3048, "m"),
-    "t": (1000, "kg"), "kg": (1, "kg"), "g": (0.001, "kg"), "mg": (1e-6, "kg"), "lb": (0.45359237, "kg"),
-}  # fmt: skip
-_SIGNS = str.maketrans("−٫٬\u00a0\u202f\u2009", "-.,   ")
 
 
 class Form(NamedTuple):

@@ -25,6 +25,8 @@ MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predi
 MAX_VALUES_COMPARED = 200  # values of a predicate of one entity in an explanation
 MIN_SIMILARITY = 0.005  # likeness of values that are said to be similar: a hundredth, as it is shown
 N_RANDOM_PAIRS = 3000  # pairs of any two entities that tell how far they agree by chance
+MAX_VALUES_SHOWN = 5  # values in an explanation
+MAX_SHOWN_LENGTH = 60  # characters of a value that are shown
 
 
 class AlignedPredicates(NamedTuple):
@@ -260,10 +262,6 @@ def best_pairs(alike: np.ndarray) -> list[tuple[tuple[int, int], float]]:
     return found
 
 
-MAX_VALUES_SHOWN = 5  # values in an explanation
-MAX_SHOWN_LENGTH = 60  # characters of a value that are shown
-
-
 class Attributes(SimilarityVoter):
     """Log-odds that two entities are the same by their literals; no opinion where nothing can be compared."""
 
@@ -272,8 +270,12 @@ class Attributes(SimilarityVoter):
     evidence = "lexical"
 
     def is_applicable(self) -> bool:
-        graphs = (self.task.source, self.task.target)
-        return any(graph.n_attribute_triples for graph in graphs) and super().is_applicable()
+        return self._has_inputs and super().is_applicable()
+
+    @cached_property
+    def _has_inputs(self) -> bool:
+        """Return whether one graph has literals, which may be names of entities of the other."""
+        return any(graph.n_attribute_triples for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> AttributeOpinions:
         return AttributeOpinions(self.task)

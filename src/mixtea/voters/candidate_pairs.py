@@ -16,6 +16,18 @@ from mixtea.compute.matching import Matching, matching, shift_for_total
 from mixtea.compute.scored_pairs import ScoredPairs, are_in, best_rival
 
 CLEAR_SIMILARITY = 0.65  # of a clear match that is ahead of its rivals
+TYPICAL_WRONG_SHARE = 0.03  # of the matches, typically: a comparison is wrong about them
+PSEUDO_LINKS = 10  # links that a typical share counts for
+EM_ROUNDS = 4
+LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
+LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the one by the number of counterparts
+MIN_FOUND_SHARE = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
+MIN_SAMPLE = 30  # entities whose second best pair lies below some similarity, from which on they show a share
+STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
+CLEAR_MARGIN = 0.1  # of similarity, by which a clear match is ahead of its rivals
+SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
+MAX_SHARE = 0.99
+_QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
 
 
 class Feature(NamedTuple):
@@ -40,11 +52,6 @@ class CandidatePairs(ScoredPairs):
     def n_targets(self) -> int:
         """Return how many targets there are, at least one."""
         return max(self.shape[1], 1)
-
-
-TYPICAL_WRONG_SHARE = 0.03  # of the matches, typically: a comparison is wrong about them
-PSEUDO_LINKS = 10  # links that a typical share counts for
-EM_ROUNDS = 4
 
 
 class Choices(NamedTuple):
@@ -138,17 +145,6 @@ def choices(candidates: CandidatePairs, links: np.ndarray, counts: np.ndarray | 
         for line, at, n in zip(candidates.ends, kept, n_links, strict=True)
     )
     return by_source, by_target
-
-
-LINKS_HALF_TRUSTED = 100  # links whose share counts as much as the one that is estimated without links
-LINKS_HALF_FITTED = 1000  # links whose fitted constant counts as much as the one by the number of counterparts
-MIN_FOUND_SHARE = 0.5  # of the expected links, found at the least: below, the number of counterparts is lowered
-MIN_SAMPLE = 30  # entities whose second best pair lies below some similarity, from which on they show a share
-STANDARD_ERRORS = 2.0  # of the share of best pairs below some similarity, to the upper end of its interval
-CLEAR_MARGIN = 0.1  # of similarity, by which a clear match is ahead of its rivals
-SHARE_ROUNDS = 3  # in which the share of entities with a counterpart is estimated
-MAX_SHARE = 0.99
-_QUANTILES = np.arange(0.05, 0.96, 0.05)  # of the second best similarity, at which shares are compared
 
 
 def estimate_matched(candidates: CandidatePairs, score: np.ndarray) -> tuple[float, float, Matching]:

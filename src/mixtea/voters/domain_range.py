@@ -39,6 +39,11 @@ KIND_OF_DATATYPE = {  # rdfs:Literal is missing: it may be anything
     for word in words.split()
     for prefix in ("xsd", "rdf", "owl")
 }
+FITS, RELATED, CLASHES = range(3)  # levels of an end: the same classes, one above the other, the same as others
+PSEUDO_EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
+MIN_CLASS_BELIEF = 0.01  # in two classes that are counted at all
+MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
+MAX_CLASSES_SHOWN = 5  # of one end of a property, in an explanation
 
 
 class PropertyEnds(NamedTuple):
@@ -120,12 +125,6 @@ def _among(texts: Collection[str], words: Collection[str]) -> np.ndarray:
 
 def _ones(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> csr_matrix:
     return as_ones(csr_matrix((np.ones(len(row), dtype=np.float32), (row, column)), shape=shape))
-
-
-FITS, RELATED, CLASHES = range(3)  # levels of an end: the same classes, one above the other, the same as others
-PSEUDO_EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
-MIN_CLASS_BELIEF = 0.01  # in two classes that are counted at all
-MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
 
 
 class LevelShares(NamedTuple):
@@ -290,9 +289,6 @@ def believed_pairs(task: Task, pairs: ScoredPairs, belief: np.ndarray, said: np.
     values = np.r_[p[kept], np.ones(len(task.train))].astype(np.float32)
     same = csr_matrix((values, (rows, columns)), shape=task.joint_index.shape)
     return Believed(pairs.with_columns(p=p, alike=alike), same)
-
-
-MAX_CLASSES_SHOWN = 5  # of one end of a property, in an explanation
 
 
 class DomainRange(Voter):

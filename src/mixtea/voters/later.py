@@ -26,6 +26,8 @@ from mixtea.voters.names import NameOpinions
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
 from mixtea.voters.word_comparison import WordComparison
 
+NO_PREDICATE = -1  # of new entities of whom no value is known by it
+
 
 class NameLookup:
     """The names of a run, to look up others among those of its targets."""
@@ -86,9 +88,6 @@ class NewNames(NameIndex):
         used, place = np.unique(b, return_inverse=True)
         theirs = [self.canonical[1][text] for text in used.tolist()]
         return WordComparison(self.canonical[0], theirs, self.known.words)(a, place)
-
-
-NO_PREDICATE = -1  # of new entities of whom no value is known by it
 
 
 class ValueLookup:

@@ -27,6 +27,16 @@ from mixtea.voters.word_comparison import WORD_FEATURES, WordComparison
 MISSING, DIFFERENT, SHARED = range(3)
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thing"))
+MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
+SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
+DETAILS = (  # of a pair of names
+    Feature("similarity", SIMILARITY_WEIGHT, 6.0), *WORD_FEATURES,
+    Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group, or an acronym
+    Feature("further_name", -0.7, 0.7),  # for one of both it is not the first name, but a synonym
+)  # fmt: skip
+_OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
+TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
+MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
 def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -103,18 +113,6 @@ def _matrices(rows: list[list[tuple[int, int]]], graphs: tuple[Graph, ...], n_co
         ones = np.ones(len(ends), dtype=np.int32)
         found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(graph.n_entities, max(n_columns, 1))))
     return tuple(found)
-
-
-MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
-SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
-DETAILS = (  # of a pair of names
-    Feature("similarity", SIMILARITY_WEIGHT, 6.0), *WORD_FEATURES,
-    Feature("synonym", -0.5, 1.0),  # a word of one of both was replaced by another of its group, or an acronym
-    Feature("further_name", -0.7, 0.7),  # for one of both it is not the first name, but a synonym
-)  # fmt: skip
-_OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
-TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
-MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
 
 
 class SideNames(NamedTuple):

@@ -32,6 +32,19 @@ MAX_NAME_PAIRS, MIN_NAME_PAIRS = 6000, 30  # pairs of names that are learned fro
 MAX_WEIGHTED_PAIRS = 250  # of the pairs, those that weigh most in a translation
 MAX_NGRAMS = 150  # in a translation, at most
 NAMES_PER_BLOCK = 2048  # names that are translated at a time
+TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
+MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
+MIN_SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
+DISAMBIGUATION = ("brackets", "types")
+NAME_FEATURES = (
+    DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
+    Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
+    Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
+    Feature("brackets_missing", -1.0, 0.7),  # of one of both, where both graphs use them
+    Feature("properties", -2.0, 1.0),  # names of properties are generic: those of different ones are often equal
+)  # fmt: skip
+MAX_NAMES_SHOWN = 5  # names of an entity in an explanation
+MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,19 +115,6 @@ def _largest(weight: np.ndarray) -> csr_matrix:
         size = np.abs(weight)
         weight[size < np.partition(size, -MAX_WEIGHTED_PAIRS, axis=1)[:, -MAX_WEIGHTED_PAIRS][:, None]] = 0.0
     return csr_matrix(weight)
-
-
-TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
-MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
-MIN_SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
-DISAMBIGUATION = ("brackets", "types")
-NAME_FEATURES = (
-    DETAILS[0], Feature("equal", 0.0, 2.0), *DETAILS[1:],
-    Feature("brackets_differ", -1.5, 0.7), Feature("brackets_shared", 0.7, 0.5),
-    Feature("types_differ", -4.0, 1.0), Feature("types_shared", 0.3, 0.5),
-    Feature("brackets_missing", -1.0, 0.7),  # of one of both, where both graphs use them
-    Feature("properties", -2.0, 1.0),  # names of properties are generic: those of different ones are often equal
-)  # fmt: skip
 
 
 class NameOpinions(SimilarityOpinions):
@@ -207,10 +207,6 @@ def _found_first(found: ScoredPairs, links: np.ndarray) -> float:
     is_link = found.are_among(links)
     kept = is_link | ~are_in(links[:, 1], found.shape[1])[found.target]
     return float(is_link[kept][rank_within(found.source[kept], found.value[kept]) == 0].sum())
-
-
-MAX_NAMES_SHOWN = 5  # names of an entity in an explanation
-MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
 
 
 class Names(SimilarityVoter):

@@ -25,6 +25,7 @@ from mixtea.graph.task import Task
 
 HOPS = 2
 CHUNK_MIB = 48  # of the third hop at a time, on a CPU
+CANDIDATES_FACTOR = 2  # times the candidates of others
 
 
 class Sizes(NamedTuple):
@@ -182,9 +183,6 @@ def _binary(row: Tensor, column: Tensor, shape: tuple[int, int], dtype: torch.dt
     """Make compressed rows with a 1 at every position given."""
     key = torch.unique(row * shape[1] + column)
     return _matrix(key // shape[1], key % shape[1], torch.ones(len(key), dtype=dtype, device=key.device), shape)
-
-
-CANDIDATES_FACTOR = 2  # times the candidates of others
 
 
 class PropagationViews:

@@ -15,7 +15,7 @@ from mixtea.compute.arrays import check_pairs
 from mixtea.compute.scored_pairs import ScoredPairs, as_numpy
 from mixtea.relations.neighbours import MIN_BELIEF, neighbourhood
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
-from mixtea.voters.plugin import make_voter
+from mixtea.voters.registry import make_voter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mixtea.voters.propagation_views import PropagationViews
 
 VECTORS_GROUP = "vectors"
+MAX_NEIGHBOURS = 10  # that an explanation names
 
 
 class _Direction(Voter):
@@ -173,9 +174,6 @@ class Agreement(Voter):
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Return matched neighbours and the relations that lead to them; weights as in its score."""
         return matched_neighbours(self, source, target)
-
-
-MAX_NEIGHBOURS = 10  # that an explanation names
 
 
 def matched_neighbours(voter: Voter, source: int, target: int, above: float = MIN_BELIEF) -> list[Evidence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,10 @@ class Descriptions(SimilarityVoter):
     evidence = "semantic"
 
     def is_applicable(self) -> bool:
+        return self._has_inputs
+
+    @cached_property
+    def _has_inputs(self) -> bool:
         return all(bool(graph.has_vector().any()) for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> VectorOpinions:

@@ -17,6 +17,8 @@ from mixtea.compute.similarity import best_both_ways, groups_of_equal_rows
 from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.registry import voter_error
 
+Ends = tuple[Tensor, Tensor]  # source rows, target rows
+
 
 def make_votes(
     source: Tensor, target: Tensor, confidence: Tensor, shape: tuple[int, int], voters: Tensor | None = None
@@ -54,9 +56,6 @@ def no_votes(shape: tuple[int, int], like: Tensor, n_voters: int = 2) -> ScoredP
     empty = torch.empty(0, dtype=torch.int64, device=like.device)
     voters = torch.empty(0, n_voters, dtype=torch.bool, device=like.device)
     return make_votes(empty, empty, like.new_empty(0), shape, voters)
-
-
-Ends = tuple[Tensor, Tensor]  # source rows, target rows
 
 
 @torch.no_grad()

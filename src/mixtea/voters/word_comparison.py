@@ -58,6 +58,32 @@ _SUFFIXES = (
 )  # fmt: skip
 MIN_STEM = 4  # letters that a stem has
 _DOUBLE = re.compile(r"(.)\1")
+MAX_COUNTED = 3  # words or numbers of a name that count
+# Words of English names that carry no meaning of their own; rare elsewhere, so that they do no harm there.
+FUNCTION_WORDS = frozenset((
+    "a", "an", "and", "are", "as", "at", "be", "been", "by", "do", "does", "for", "from", "had", "has", "have", "in",
+    "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with",
+))  # fmt: skip
+_NUMBERS = re.compile(r"\d+")
+_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
+_NO_PLURALS = ("ss", "us", "is")
+_SPELLINGS = tuple(  # British to American, and ligatures as they are written out
+    (re.compile(pattern), other)
+    for pattern, other in (("isation", "ization"), ("is(e|ed|ing|er)$", r"iz\1"), ("our$", "or"), ("ae|oe", "e"))
+)
+WORD_FEATURES = (
+    Feature("words_differ", -0.5, 0.5),  # both names have words that the other has not: per word
+    Feature("head_differs", -0.5, 0.5),  # the last words differ: an artery is not a nerve
+    Feature("words_more", -1.0, 0.7),  # one name has more words, by how rare these are
+    Feature("numbers_differ", -3.0, 1.0),  # both have numbers that the other has not: per number
+    Feature("numbers_shared", 0.7, 0.5),
+    Feature("opposites", -2.0, 1.0),  # one has a word, the other its opposite: left and right
+    Feature("colours_differ", -1.0, 0.7),  # both have colours, and none in common
+    Feature("quantities_differ", -1.0, 0.7),  # both have a number of the same kind of unit, and another one
+    Feature("codes_differ", -0.5, 0.7),  # both have words of letters and digits, and none in common
+    Feature("codes_shared", 1.0, 0.7),
+    Feature("stems_shared", 0.5, 0.5),  # of the words that differ, those that have a stem in common
+)
 
 
 def opposites(text: str) -> tuple[list[str], list[str]]:
@@ -123,34 +149,6 @@ def stem(word: str) -> str:
         if short.endswith(suffix) and len(short) - len(suffix) >= MIN_STEM:
             return short[: -len(suffix)]
     return short
-
-
-MAX_COUNTED = 3  # words or numbers of a name that count
-# Words of English names that carry no meaning of their own; rare elsewhere, so that they do no harm there.
-FUNCTION_WORDS = frozenset((
-    "a", "an", "and", "are", "as", "at", "be", "been", "by", "do", "does", "for", "from", "had", "has", "have", "in",
-    "is", "it", "its", "of", "on", "or", "that", "the", "this", "to", "was", "were", "with",
-))  # fmt: skip
-_NUMBERS = re.compile(r"\d+")
-_PLURALS = (("ies", "y"), ("sses", "ss"), ("xes", "x"), ("ches", "ch"), ("shes", "sh"))
-_NO_PLURALS = ("ss", "us", "is")
-_SPELLINGS = tuple(  # British to American, and ligatures as they are written out
-    (re.compile(pattern), other)
-    for pattern, other in (("isation", "ization"), ("is(e|ed|ing|er)$", r"iz\1"), ("our$", "or"), ("ae|oe", "e"))
-)
-WORD_FEATURES = (
-    Feature("words_differ", -0.5, 0.5),  # both names have words that the other has not: per word
-    Feature("head_differs", -0.5, 0.5),  # the last words differ: an artery is not a nerve
-    Feature("words_more", -1.0, 0.7),  # one name has more words, by how rare these are
-    Feature("numbers_differ", -3.0, 1.0),  # both have numbers that the other has not: per number
-    Feature("numbers_shared", 0.7, 0.5),
-    Feature("opposites", -2.0, 1.0),  # one has a word, the other its opposite: left and right
-    Feature("colours_differ", -1.0, 0.7),  # both have colours, and none in common
-    Feature("quantities_differ", -1.0, 0.7),  # both have a number of the same kind of unit, and another one
-    Feature("codes_differ", -0.5, 0.7),  # both have words of letters and digits, and none in common
-    Feature("codes_shared", 1.0, 0.7),
-    Feature("stems_shared", 0.5, 0.5),  # of the words that differ, those that have a stem in common
-)
 
 
 class Rows(NamedTuple):
