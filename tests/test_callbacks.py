@@ -136,7 +136,7 @@ def test_a_log_has_a_line_now_and_then(monkeypatch):
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     console = Console(width=100, file=io.StringIO())
     bar = progress.TerminalBar(console)
-    bar.on_start(None, Config(max_epochs=30))
+    bar.on_start(None, Config(max_epochs=30), ())
     for epoch in range(1, 31):
         bar.on_epoch(record | {"epoch": epoch})
         clock[0] += 1
@@ -188,7 +188,7 @@ def test_reports_reach_the_callbacks_of_their_own_thread_and_call():
         thread = threading.Thread(target=lambda: heard.append(active_callbacks()))
         thread.start()
         thread.join()
-        with run_callbacks([inner]), training_callbacks(None, None):
+        with run_callbacks([inner]), training_callbacks(None, None, ()):
             report_step("inside")
         report_step("outside")
     report_step("after")

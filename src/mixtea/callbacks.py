@@ -8,7 +8,7 @@ call in one thread and is as before when the call ends. Outside of such a call r
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.config import Config
     from mixtea.graph.task import Task
+    from mixtea.voters.base import Voter
 
 logger = logging.getLogger(__name__)
 
@@ -42,8 +43,8 @@ class Callback:
         So many texts of all are encoded by a text model.
     on_notice(text), on_warning(text)
         A line for people: what is trained and where, results, how to resume; or a doubt that does not end the call.
-    on_start(task, config), on_end()
-        The training begins, with the settings adapted to the task; it has ended, also if by an error.
+    on_start(task, config, voters), on_end()
+        The training begins, with settings adapted to the task and voters bound to it; it has ended, also by an error.
     on_resume(epoch)
         The training goes on from the checkpoint of this epoch.
     on_round(number, n_sure)
@@ -86,7 +87,7 @@ class Callback:
 
     def on_warning(self, text: str) -> None: ...
 
-    def on_start(self, task: Task, config: Config) -> None: ...
+    def on_start(self, task: Task, config: Config, voters: Sequence[Voter]) -> None: ...
 
     def on_end(self) -> None: ...
 
@@ -173,11 +174,11 @@ def run_callbacks(callbacks: Iterable[Callback]) -> Iterator[None]:
 
 
 @contextmanager
-def training_callbacks(task: Task, config: Config) -> Iterator[None]:
+def training_callbacks(task: Task, config: Config, voters: Sequence[Voter]) -> Iterator[None]:
     """Report the start of a training, and its end however it comes."""
     with ExitStack() as stack:
         for one in _active.get():
-            one.on_start(task, config)
+            one.on_start(task, config, voters)
             stack.callback(one.on_end)
         yield
 

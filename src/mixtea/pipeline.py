@@ -8,7 +8,7 @@ aligner = train(load_task("data/EN_DE_15K_V1", fold=1), "runs/en_de")
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +52,7 @@ from mixtea.runs.tensorboard import TensorBoard
 if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.decide.mapping import Mapping
+    from mixtea.voters.base import Voter
 
 MAX_WARNINGS = 3  # about what was found; the report has all of them
 STOPPING = "stopping after this epoch (once more: at once)"
@@ -223,11 +224,10 @@ class TrainingRun(Callback):
     last_epoch: int = 0
     stopping: StopSignals = field(default_factory=StopSignals)
 
-    def on_start(self, task: Task, config: Config) -> None:
+    def on_start(self, task: Task, config: Config, voters: Sequence[Voter]) -> None:
         """Report what is trained on what, and what may be wrong with it."""
         from mixtea.compute.device import choose_device, describe_device
         from mixtea.council.adapt import has_structure
-        from mixtea.council.council import bind_voters
         from mixtea.council.summary import no_structure_line, voters_line
         from mixtea.evaluation.inspection import columns_by_voters
 
@@ -235,7 +235,6 @@ class TrainingRun(Callback):
         report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
         if config.approximations():
             report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
-        voters = bind_voters(task, config, config.voters)
         for line in (columns := columns_by_voters(task, voters)):
             report_notice(line)
         sides = (("source", task.source), ("target", task.target))

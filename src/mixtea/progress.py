@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mixtea.config import Config
     from mixtea.graph.task import Task
+    from mixtea.voters.base import Voter
 
 MIN_WIDE_COLUMNS = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
 REFRESH_SECONDS = 0.2  # seconds between two changes of a line in a notebook
@@ -114,7 +115,7 @@ class NotebookLine:
 class Display(Callback):
     """Base of displays: it describes the state of a training, and shows nothing."""
 
-    def on_start(self, task: Task, config: Config) -> None:
+    def on_start(self, task: Task, config: Config, voters: Sequence[Voter]) -> None:
         self.max_epochs, self.last_score = config.max_epochs, ""
         self.seconds, self.n_epochs = 0.0, 0
 
@@ -166,10 +167,10 @@ class TerminalBar(Display):
         self.console, self.wide = console, console.width >= MIN_WIDE_COLUMNS
         self.live = console.is_terminal and not console.quiet
 
-    def on_start(self, task: Task, config: Config) -> None:
+    def on_start(self, task: Task, config: Config, voters: Sequence[Voter]) -> None:
         from rich import progress
 
-        super().on_start(task, config)
+        super().on_start(task, config, voters)
         self.printed, text = float("-inf"), progress.TextColumn  # when the last line about an epoch was
         self.progress = progress.Progress(
             text("epoch"), progress.MofNCompleteColumn(), progress.BarColumn(bar_width=20 if self.wide else 10),

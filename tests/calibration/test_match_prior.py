@@ -9,15 +9,21 @@ from scipy.sparse import csr_matrix
 from mixtea.calibration.calibrator import calibration_error
 from mixtea.calibration.features import NO_CANDIDATE_MARGIN, Examples
 from mixtea.calibration.match_prior import estimate_match_prior as counterparts_by_types
+from mixtea.calibration.match_prior import fit_evidence
 
 
 def looking(standing, agreed=0.0):
     return np.stack([standing, np.broadcast_to(agreed, standing.shape)], axis=1)
 
 
+def by_examples(features, triples, types, is_open, examples, at_most):
+    weights = fit_evidence(examples)
+    return counterparts_by_types(features, triples, types, is_open, weights, examples.linked_triples, at_most)
+
+
 def estimate_match_prior(standing, triples, *others):
     """Of sources without types, whose neighbours tell nothing."""
-    return counterparts_by_types(looking(standing), triples, csr_matrix((len(standing), 1)), *others)
+    return by_examples(looking(standing), triples, csr_matrix((len(standing), 1)), *others)
 
 
 def stands(has, seed):
@@ -130,7 +136,7 @@ def test_a_type_that_the_other_graph_lacks():
     standing, triples = np.where(doubtful, 0.0, stands(has, 2)), np.full(n, 1.5)
     types = csr_matrix((np.ones(n, dtype=np.int32), (np.arange(n), strange.astype(int))), shape=(n, 2))
     given, none = links(np.full(200, 1.5), 5), csr_matrix((n, 1))
-    p, untyped = (counterparts_by_types(looking(standing), triples, t, everyone, given, 1.0).probability
+    p, untyped = (by_examples(looking(standing), triples, t, everyone, given, 1.0).probability
                   for t in (types, none))  # fmt: skip
     assert p[doubtful & strange].mean() < untyped[doubtful & strange].mean() - 0.1
     assert p[doubtful & ~strange].mean() > untyped[doubtful & ~strange].mean()
@@ -146,7 +152,5 @@ def test_neighbours_that_are_matched_elsewhere_speak_against():
         match_features=looking(np.zeros(n), random.normal(2, 1, n)),
         hidden_features=looking(np.zeros(n), random.normal(-2, 1, n)),
     )
-    found = counterparts_by_types(
-        looks, np.full(4000, 1.5), csr_matrix((4000, 1)), np.ones(4000, dtype=bool), given, 1.0
-    )
+    found = by_examples(looks, np.full(4000, 1.5), csr_matrix((4000, 1)), np.ones(4000, dtype=bool), given, 1.0)
     assert ((found.probability > 0.5) == has).mean() > 0.95

@@ -47,7 +47,7 @@ def test_belief_tells_candidates_apart_as_far_as_validation_links_bear_it_out(be
     target, rows = np.arange(2 * TIED), np.arange(TIED)
     links = np.stack([rows, 2 * rows], axis=1)[: TIED // 2]
     pairs = SimpleNamespace(
-        candidates=ScoredPairs(source, target, (TIED, 2 * TIED)),
+        candidates=ScoredPairs(source, target, (TIED, 2 * TIED)), given=None, recalibration=np.zeros((2, 3)),
         source=source, target=target, shape=(TIED, 2 * TIED), source_index=rows, task=SimpleNamespace(valid=links),
         decoded=SimpleNamespace(opinions=SimpleNamespace(belief=torch.tensor(belief).repeat(TIED))),
     )  # fmt: skip

@@ -60,7 +60,7 @@ def test_the_progress_fits_into_a_terminal():
     for width, losses in ((80, ""), (110, "L_a 54321  L_u 12345  ")):
         console = Console(width=width, force_terminal=True, color_system=None, file=io.StringIO())
         bar = TerminalBar(console)
-        bar.on_start(None, Config(max_epochs=150))
+        bar.on_start(None, Config(max_epochs=150), ())
         bar.on_epoch(record)
         bar.progress.refresh()
         bar.on_end()
@@ -126,9 +126,9 @@ BROKEN_RUNS = {
     "missing manifest": ("run.json", lambda b: None, "missing"),
     "truncated manifest": ("run.json", lambda b: b[:40], "damaged"),
     "manifest of another kind": ("run.json", lambda b: b'{"format": "4"}', "damaged"),
-    "an older format": ("run.json", lambda b: b.replace(b'"format": 7', b'"format": 6'), "of an earlier mixtea (run"),
+    "an older format": ("run.json", lambda b: b.replace(b'"format": 8', b'"format": 7'), "of an earlier mixtea (run"),
     "manifest without a field": ("run.json", lambda b: b.replace(b'"n_epochs"', b'"m_epochs"'), "without n_epochs"),
-    "a newer format": ("run.json", lambda b: b.replace(b'"format": 7', b'"format": 99'), "run format 99"),
+    "a newer format": ("run.json", lambda b: b.replace(b'"format": 8', b'"format": 99'), "run format 99"),
     "a path that leaves": ("run.json", lambda b: b.replace(b'"curves.png"', b'"../curves.png"'), "damaged"),
 }
 

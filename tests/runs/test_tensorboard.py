@@ -27,7 +27,7 @@ def scalars(folder):
 
 def begun(folder):
     board = TensorBoard(folder)
-    board.on_start(None, None)
+    board.on_start(None, None, ())
     return board
 
 

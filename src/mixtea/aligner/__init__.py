@@ -179,17 +179,23 @@ class MixTEA(Scoring):
         given = learned.learned_ if isinstance(learned, MixTEA) else learned
         device = choose_device(self.config.device)
         config = adapt_config(task, self.config, device.type)
-        voters = bind_voters(task, config, config.deciding_voters)
-        check_deciding(voters, config)
-        check_can_train(task, voters)
+        names = dict.fromkeys((*config.voters, *config.deciding_voters))
+        bound = {voter.name: voter for voter in bind_voters(task, config, [*names])}
+        deciding, voters = ([bound[name] for name in some] for some in (config.deciding_voters, config.voters))
+        check_deciding(deciding, config)
+        check_can_train(task, deciding)
         with run_callbacks(callbacks), reproducible(config.deterministic), enough_memory(), remembered_sizes():
             start = None if warm_start is None else warm_start._warm_start()
             began_with = None if start is None else (start.task, as_arrays(start.student))
             met = distributed.process_group(
                 device, lambda: shared_inputs(task, config, device, began_with, checkpoints)
             )
-            with met, training_callbacks(task, config), open_checkpoints(checkpoints, task, config, began_with) as kept:
-                trained = train_with_recovery(task, config, device, start, kept, given)
+            with (
+                met,
+                training_callbacks(task, config, voters),
+                open_checkpoints(checkpoints, task, config, began_with) as kept,
+            ):
+                trained = train_with_recovery(task, config, device, start, kept, voters, given)
             threads = torch.get_num_threads()
         self._threads = None if threads == torch.get_num_threads() else threads
         self.task_, self._student, self._vectors = task, trained.student, None

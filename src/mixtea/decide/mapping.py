@@ -140,6 +140,64 @@ class Mapping:
         """Return the mappings alone, without the sources that have no counterpart."""
         return self.frame[self.frame["target"].notna()].reset_index(drop=True)
 
+    def union(self, *others: Mapping) -> Mapping:
+        """Join decisions of several mappings of the same two graphs, as of parts of one task.
+
+        Parameters
+        ----------
+        others
+            Mappings whose ids are of the same graphs.
+
+        Returns
+        -------
+        Mapping
+            Every pair once, with its most probable row, given links first. A source that no mapping maps has one row
+            for that. Pairs that exclude each other all stay: `conflicts` lists them.
+
+        Examples
+        --------
+        >>> columns = {"probability": [0.9, 0.8], "given": [False, False], "decision": [MAPPED, MAPPED]}
+        >>> one, two = (Mapping(None, None, pd.DataFrame({"source": ["a", "b"], "target": ends} | columns))
+        ...             for ends in (["x", "y"], ["x", "z"]))
+        >>> one.union(two).frame[["source", "target"]].values.tolist()
+        [['a', 'x'], ['b', 'y'], ['b', 'z']]
+        """
+        rows = pd.concat([of.frame for of in (self, *others)], ignore_index=True)
+        rows = rows.sort_values(["given", "probability"], ascending=False, kind="stable")
+        has_target = rows["target"].notna()
+        mapped = rows[has_target].drop_duplicates(["source", "target"])
+        none = rows[~has_target & ~rows["source"].isin(mapped["source"])].drop_duplicates("source")
+        found = pd.concat([mapped, none]).sort_index()
+        numbers = [of.expected for of in (self, *others)]
+        expected = None if None in numbers else float(sum(n for n in numbers if n is not None))
+        return replace(
+            self, frame=found.reset_index(drop=True), expected=expected,
+            links_are_random=all(of.links_are_random for of in (self, *others)),
+            n_links=max(of.n_links for of in (self, *others)),
+        )  # fmt: skip
+
+    def conflicts(self) -> pd.DataFrame:
+        """Return the mapped pairs that share an end with another one, each group of rivals with the likeliest first.
+
+        Further targets of a source, and links that were given, are no conflict with each other. The column `shared` is
+        the end that has several: source or target.
+
+        >>> frame = pd.DataFrame({"source": ["a", "b", "c"], "target": ["x", "x", "y"], "probability": [0.6, 0.9, 0.8],
+        ...                       "given": [False] * 3, "decision": [MAPPED] * 3})
+        >>> Mapping(None, None, frame).conflicts()[["source", "target", "shared"]].values.tolist()
+        [['b', 'x', 'target'], ['a', 'x', 'target']]
+        """
+        pairs, found = self.pairs(), []
+        for end in ("source", "target"):
+            rivals = pairs[pairs.duplicated(end, keep=False)]
+            if end == "source":
+                rivals = rivals[rivals["decision"] != FURTHER_TARGET]
+            is_fact = rivals["given"].groupby(rivals[end]).transform("all")
+            rivals = rivals[~is_fact]
+            rivals = rivals[rivals.duplicated(end, keep=False)]
+            found.append(rivals.assign(shared=end).sort_values([end, "probability"], ascending=[True, False]))
+        return pd.concat(found, ignore_index=True)
+
     def write(self, path: PathOrStr, *, overwrite: bool = False, **about: Any) -> int:
         """Write the mapping to a file, whole or not at all; the ending of its name chooses the format.
 

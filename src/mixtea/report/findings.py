@@ -20,6 +20,7 @@ from mixtea.fields import written
 from mixtea.graph.graph import DisplayName, Graph, display_name
 from mixtea.graph.task import SPLITS, Task
 from mixtea.messages import METRICS
+from mixtea.voters.learned import Learned
 
 DIRECTIONS = {"": "source to target", "backward_": "target to source"}
 SPLIT_NAMES = dict(zip(SPLITS, ("training", "validation", "test"), strict=True))
@@ -45,6 +46,13 @@ def graph_counts(task: Task) -> dict[str, Any]:
 def has_triples(task: Task) -> bool:
     """Return whether a graph has relation triples."""
     return bool(task.source.n_triples or task.target.n_triples)
+
+
+def learned_rows(learned: Learned) -> list[dict[str, Any]]:
+    """Return a row per opinion: its weight, and where it compares texts the share of matches it is wrong about."""
+    names = sorted({*learned.voter_weights, *learned.views}, key=lambda name: -learned.voter_weights.get(name, 1.0))
+    wrong = {name: view.wrong for name, view in learned.views.items()}
+    return [{"who": name, "weight": learned.voter_weights.get(name, 1.0), "wrong": wrong.get(name)} for name in names]
 
 
 def changed_settings(config: Config, preset: str) -> list[dict[str, Any]]:

@@ -64,6 +64,7 @@ def make_report(aligner: MixTEA) -> str:
         "scores": _scores(aligner, history),
         "ranked": _ranked(aligner.config, aligner.answers_) if aligner.metrics_ and len(task.test) else "",
         "by_evidence": findings.by_evidence(aligner.by_evidence_, task),
+        "learned": findings.learned_rows(aligner.learned_),
         "evidence_note": NOTE,
         "voters": findings.voters_line(aligner.answers_),
         "trust": _trust(candidates, rows, right),

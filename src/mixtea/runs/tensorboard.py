@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -22,6 +22,7 @@ from mixtea.runs.atomic import clear_errors
 if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.graph.task import Task
+    from mixtea.voters.base import Voter
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class TensorBoard(Callback):
         self.folder = folder
         self._writer: Any = None
 
-    def on_start(self, task: Task, config: Config) -> None:
+    def on_start(self, task: Task, config: Config, voters: Sequence[Voter]) -> None:
         try:
             from tensorboard.summary.writer.record_writer import RecordWriter
         except ImportError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -36,6 +36,7 @@ from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import Learned
 
 logger = logging.getLogger(__name__)
@@ -78,11 +79,12 @@ class Trainer:
         config: Config,
         device: torch.device,
         start: WarmStart | None = None,
+        voters: Sequence[Voter] | None = None,
         given: Learned | None = None,
     ) -> None:
         """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`."""
         self.task, self.config = task, config
-        voters = bind_voters(task, config, config.voters)
+        voters = bind_voters(task, config, config.voters) if voters is None else voters
         self.generator = torch.Generator(device).manual_seed(config.seed)
         self.structure = build_structure(task.source, task.target, config).to(device, getattr(torch, config.precision))
         self.student = Encoder(self.structure, config, self.generator)
