@@ -28,7 +28,7 @@ ENDS = (("source", "target"), ("sources", "targets"))
 N_ENTITIES = 40
 COUNTED = {  # what a call of a function of this name, in a file that contains the second word, counts as
     "voters built": ("bind_voters", ""),
-    "calibrations fitted": ("__init__", "calibrator"),
+    "calibrations fitted": ("fit_calibrator", "calibrator"),
     "settings checked": ("check_all", ""),
 }
 

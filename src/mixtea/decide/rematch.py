@@ -38,7 +38,7 @@ class Rematched(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CarriedOver:
-    """What of an earlier run holds for a changed task; other sources have no evidence yet.
+    """Answers of an earlier run that hold for a changed task; other sources have no evidence yet.
 
     `lost` [p] are the sources whose target is gone or changed, `freed` [m] the targets of sources that are so.
     """

@@ -1,4 +1,4 @@
-"""What goes between the page and a browser: forms with limits, files, figures, decisions as text, and errors."""
+"""Exchange between the page and a browser: forms with limits, files, figures, decisions as text, and errors."""
 
 from __future__ import annotations
 

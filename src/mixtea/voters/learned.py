@@ -1,4 +1,4 @@
-"""What a training has learned beside vectors, stored in the run: applied to entities and tasks that come later.
+"""Results of a training beside its vectors, stored in the run: applied to entities and tasks that come later.
 
 No torch.
 """
@@ -33,7 +33,7 @@ class LearnedView(NamedTuple):
 
 
 class LearnedProbabilities(NamedTuple):
-    """What links have shown of scores, from which probabilities follow.
+    """Weights that links have shown, by which scores become probabilities.
 
     `calibration` [8] are weights of the features of a candidate, `evidence` [6] those of the evidence that a source has
     a counterpart. `recalibration` [2, 3] weigh the probability and the belief of the decoder, `link_share` [2] is the
@@ -48,7 +48,7 @@ class LearnedProbabilities(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What a training has learned beside vectors, to be applied to another task of the same kind without fitting.
+    """Results of a training beside its vectors, applied to another task of the same kind without fitting.
 
     `views` are the voters that compare texts, by name; those of `matched_by` can judge entities that come later. With
     the log-odds l of these added up, log P / (1 - P) of a match is a + b log p / (1 - p), where p is the probability

@@ -20,7 +20,7 @@ MIN_SECONDS = 0.001  # seconds; none would be no limit
 
 
 class WrongError(Exception):
-    """What is wrong with the file, for the message of the parent process."""
+    """Problem of the file, for the message of the parent process."""
 
     def __init__(self, what: str, **about: Any) -> None:
         super().__init__(what)
