@@ -94,10 +94,10 @@ def test_damaged_files_are_read_or_explained(n, n_formats, tmp_path):
 @pytest.mark.parametrize(
     "name, compares",
     [
-        ("N-Triples", "voters.attributes.index.form_of"),
-        ("attr_triples_2 of a folder", "voters.attributes.index.form_of"),
-        ("ent_names_1 of a folder", "voters.names.index.transliterated"),
-        ("CSV names", "voters.names.index.transliterated"),
+        ("N-Triples", "voters.attribute_values.form_of"),
+        ("attr_triples_2 of a folder", "voters.attribute_values.form_of"),
+        ("ent_names_1 of a folder", "voters.name_index.transliterated"),
+        ("CSV names", "voters.name_index.transliterated"),
         ("safetensors", "compute.nearest.cosines"),
     ],
 )
