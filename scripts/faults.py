@@ -92,7 +92,7 @@ FAULTS = (
     Fault("council", "kernel * row[source] * column[target]", "kernel * row[pairs.source]", "decide"),
     Fault("council", "return torch.minimum(share(", "return torch.maximum(share(", "decide"),
     # calibration
-    Fault("calibration", "sigmoid(features @ calibration)", "sigmoid(-(features @ calibration))"),
+    Fault("calibration", "sigmoid(features @ weights)", "sigmoid(-(features @ weights))"),
     Fault("calibration", "@ features + away / spread", "@ features - away / spread"),
     Fault("calibration", "mean >= precision).max(initial=-1)) + 1", "mean >= precision).max(initial=-1))"),
     Fault("calibration", "return MatchPrior(np.ones(len(odds)), True)", "return MatchPrior(np.zeros(len(odds)), True)",

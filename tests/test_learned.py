@@ -10,6 +10,7 @@ from conftest import SMALL_BEST
 
 from mixtea import ConfigError, MixTEA
 from mixtea.calibration import probabilities
+from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.voters import similarity
 
 
@@ -65,3 +66,15 @@ def test_a_task_without_links_has_the_probabilities_that_links_of_another_have_s
 def test_anything_else_is_refused(told, wrong):
     with pytest.raises(ConfigError, match="learned is a fitted aligner"):
         MixTEA(preset="best", **SMALL_BEST).fit(told, learned=wrong)
+
+
+def test_checkpoints_of_a_training_with_it_fit_no_training_without(taught, told, tmp_path):
+    settings = SMALL_BEST | {"max_epochs": 2}
+    state = Checkpoints(tmp_path / "state", every=0)
+    with open_checkpoints(state, told, taught.config_, None, taught.learned_):
+        key = state.key
+    with open_checkpoints(state, told, taught.config_, None):
+        assert state.key != key
+    with_it = MixTEA(preset="best", seed=3, **settings).fit(told, learned=taught, checkpoints=tmp_path / "kept")
+    again = MixTEA(preset="best", seed=3, **settings).fit(told, learned=taught, checkpoints=tmp_path / "kept")
+    assert again.vectors_.equal(with_it.vectors_)

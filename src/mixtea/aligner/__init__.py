@@ -193,7 +193,7 @@ class MixTEA(Scoring):
             with (
                 met,
                 training_callbacks(task, config, voters),
-                open_checkpoints(checkpoints, task, config, began_with) as kept,
+                open_checkpoints(checkpoints, task, config, began_with, given) as kept,
             ):
                 trained = train_with_recovery(task, config, device, start, kept, voters, given)
             threads = torch.get_num_threads()

@@ -26,6 +26,11 @@ def fit_calibrator(features: np.ndarray, right: np.ndarray, held_out: np.ndarray
     return logistic(examples, right, PRIOR, PRIOR_SPREAD)[:-2]
 
 
+def calibrated(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Compute [p]: p(right) = sigmoid(w . features) of candidates with features [p, 8]."""
+    return sigmoid(features @ weights)
+
+
 def logistic(features: np.ndarray, right: np.ndarray, prior: np.ndarray, spread: np.ndarray) -> np.ndarray:
     """Find the most likely weights [d] of sigmoid(w . features) [e, d], with a normal prior; `right` [e] in [0, 1]."""
     label = np.asarray(right, dtype=np.float64)

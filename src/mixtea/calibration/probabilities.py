@@ -11,7 +11,7 @@ import torch
 from scipy.special import logit
 from torch import Tensor
 
-from mixtea.calibration.calibrator import fit_calibrator, logistic, sigmoid
+from mixtea.calibration.calibrator import calibrated, fit_calibrator, logistic, sigmoid
 from mixtea.calibration.features import (
     CandidateScores,
     Examples,
@@ -196,7 +196,7 @@ class PairProbabilities:
         of_source = np.zeros(self.shape[0])
         of_source[free] = counterpart
         features = self._features(multiple_targets=multiple_targets)
-        probability = sigmoid(features @ calibration) * of_source[self.source]
+        probability = calibrated(features, calibration) * of_source[self.source]
         return probability if multiple_targets else cap_sums(self.source, probability, of_source), counterpart
 
     def _at_most(self, is_open: np.ndarray) -> float:

@@ -29,6 +29,7 @@ from mixtea.io.paths import PathOrStr
 from mixtea.messages import visible
 from mixtea.runs.atomic import clear_errors, clear_leftovers, lock_folder
 from mixtea.runs.state_file import read_state_file, write_state_file
+from mixtea.voters.learned import Learned
 
 SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -175,11 +176,12 @@ class Checkpoints:
 @contextmanager
 def open_checkpoints(
     checkpoints: Checkpoints | PathOrStr | None, task: Task, config: Config,
-    start: tuple[Task, Mapping[str, np.ndarray]] | None,
+    start: tuple[Task, Mapping[str, np.ndarray]] | None, learned: Learned | None = None,
 ) -> Iterator[Checkpoints | None]:  # fmt: skip
     """Yield the checkpoints of a training, which fit no other. A folder that is named is locked while the block runs.
 
-    `start` are the task and the parameters that the training begins with, if it is warm. `Checkpoints` made by the
+    `start` are the task and the parameters that the training begins with, if it is warm, and `learned` is what another
+    training has learned, if that is applied. `Checkpoints` made by the
     caller are locked there, and their key has what the training began with.
     """
     if checkpoints is None:
@@ -187,6 +189,8 @@ def open_checkpoints(
         return
     kept = checkpoints if isinstance(checkpoints, Checkpoints) else Checkpoints(checkpoints)
     kept.key = f"{checksum(task)} {json.dumps(config.training_settings())}"
+    if learned is not None:
+        kept.key += f" with {hashlib.sha256(json.dumps(learned.to_json()).encode()).hexdigest()}"
     if kept is checkpoints:
         yield kept
         return
