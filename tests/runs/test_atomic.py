@@ -260,3 +260,22 @@ def test_a_text_takes_the_place_of_a_link(tmp_path):
     atomic_text(tmp_path / "text", "a\nb\n")
     assert (tmp_path / "text").read_bytes() == b"a\nb\n" and not (tmp_path / "text").is_symlink()
     assert (tmp_path / "elsewhere").read_text() == "before"
+
+
+def test_a_file_and_a_folder_are_flushed_before_they_take_their_place_and_the_folder_around_them_after(
+    tmp_path, monkeypatch
+):
+    told, real_flush, real_replace = [], atomic.flush, Path.replace
+    monkeypatch.setattr(atomic, "flush", lambda path: (told.append(("flush", Path(path).name)), real_flush(path)))
+    monkeypatch.setattr(
+        Path, "replace", lambda file, path: (told.append(("replace", path.name)), real_replace(file, path))
+    )
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    atomic_text(inside / "a.txt", "a")
+    after = told[told.index(("replace", "a.txt")) :]
+    assert after == [("replace", "a.txt"), ("flush", "inside")] and len(told) > 2
+    told.clear()
+    with atomic_folder(inside / "run", overwrite=False) as folder:
+        (folder / "b.txt").write_text("b")
+    assert told == [("flush", "b.txt"), ("flush", "new"), ("flush", "inside")]
