@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from mixtea import MixTEA
+from mixtea import Config, MixTEA
 from mixtea.errors import RunError, StoppedError, WriteError
 from mixtea.runs import checkpoints as module
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
+from mixtea.voters.learned import Learned
 
 
 def state(n):
@@ -176,3 +177,11 @@ def test_a_folder_that_is_named_fits_one_training_and_one_beginning(rings, tmp_p
         found.save(1, {"of": "one beginning"})
     with pytest.raises(RunError, match="of other data or other settings"):
         MixTEA(max_epochs=4, **settings).fit(rings, warm_start=other, checkpoints=kept.folder)
+
+
+def test_what_another_training_has_learned_is_part_of_the_key(rings, tmp_path):
+    keys = []
+    for learned in (None, Learned(), Learned(voter_weights={"names": 2.0})):
+        with open_checkpoints(Checkpoints(tmp_path / "state", every=0), rings, Config(), None, learned) as kept:
+            keys.append(kept.key)
+    assert len(set(keys)) == 3
