@@ -238,7 +238,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_a_copy_has_learned_the_same(rings, tmp_path, undrawn, preset, copied):
+def test_a_copy_has_learned_the_same(rings, tmp_path, preset, copied):
     aligner = MixTEA(**{**SHORT, "preset": preset})
     unfitted = copied(aligner)
     assert unfitted.get_params() == aligner.get_params() and repr(unfitted) == repr(aligner)

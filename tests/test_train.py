@@ -40,11 +40,6 @@ def learned(aligner):
     return aligner.chosen_settings(), aligner.config_, aligner.vectors_.tolist(), mapping
 
 
-@pytest.fixture(autouse=True)
-def _undrawn(undrawn):
-    """Nobody looks at these runs."""
-
-
 @pytest.mark.parametrize("given", ["nothing", "decisions", "large graphs", "tables"])
 def test_it_is_fit_with_a_folder(given, rings, tmp_path, monkeypatch):
     """Whatever a task asks for, `fit` knows it: decisions of reviewers, large graphs on a CPU, no relation triples."""

@@ -43,7 +43,7 @@ def first(tmp_path_factory):
 
 
 @pytest.fixture
-def run(first, tmp_path, undrawn):
+def run(first, tmp_path):
     return shutil.copytree(first, tmp_path / "run")
 
 
@@ -82,7 +82,7 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
     assert new.predict(25).target_index.shape[1] == 25  # computed anew from the opinions
 
 
-def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path, undrawn):
+def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path):
     run, history = tmp_path / "run", History()
     twins = OLD[0] | {"twin": SOURCES["s5"] | {"people": "1185.00"}}
     train(task_of(twins, less(TARGETS, "t9")), run, callbacks=history, **QUICK)
@@ -163,7 +163,7 @@ def test_opinions_of_people_are_carried_along(run):
     assert found.pairs.tolist() == [[2, 3]] and found.log_odds.tolist() == [2.0]
 
 
-def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeypatch):
+def test_given_links_and_a_training_that_came_between(tmp_path, monkeypatch):
     run, links = tmp_path / "run", [(f"s{i}", f"t{i}") for i in range(6)]
     train(task_of(*OLD, links_from="given", links=links), run, callbacks=History(), **QUICK)
     update(task_of(less(OLD[0], "s9"), TARGETS, links_from="given", links=links), run, callbacks=(history := History()))
@@ -196,7 +196,7 @@ def test_wrong_calls(run, tmp_path):
             update(task_of(*OLD), run, keep_earlier=keep)
 
 
-def test_on_the_command_line(tmp_path, mixtea, undrawn):
+def test_on_the_command_line(tmp_path, mixtea):
     def table(rows, *columns):
         lines = [",".join(("id", *columns)), *(",".join((id, *fields.values())) for id, fields in rows.items())]
         return "\n".join(lines) + "\n"

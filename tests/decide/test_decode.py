@@ -6,28 +6,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import SMALL_STRUCTURE
 import torch
 
 from mixtea import MixTEA
 from mixtea.compute.scored_pairs import pairs_of_keys
-from mixtea.config import STRUCTURE_VOTERS
 from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.decoders import rank_top
 from mixtea.errors import ConfigError, RunError
 from mixtea.evaluation.metrics import ranking_metrics, sparse_ranking_metrics
 
-SMALL = {
-    "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE_VOTERS,
-}  # fmt: skip
 STUDENT = "forward,backward"
 AGREEMENT, EVERYONE = f"{STUDENT},agreement", f"{STUDENT},propagation,agreement"
 DECODERS = [(d, v) for d in ("nearest", "csls", "sinkhorn", "one_to_one") for v in (STUDENT, AGREEMENT, EVERYONE)]
 
 
-@pytest.fixture(scope="module")
-def best(example):
-    return MixTEA(preset="best", **SMALL).fit(example)
+@pytest.fixture
+def best(fitted_structure):
+    return fitted_structure
 
 
 def test_best_is_the_default_and_better_than_its_student(best, example):
@@ -44,7 +40,7 @@ def test_what_the_decoder_ranks_first_is_what_score_counts_and_predict_ranks_by_
 
     `predict` has the decoder's best, the likeliest first.
     """
-    aligner = MixTEA(preset="best", **SMALL)
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE)
     aligner.__dict__.update(best.__dict__)
     aligner.config = best.config.replace(candidates="all")
     candidates = aligner.predict(k=4, decoder=decoder, voters=voters)
@@ -101,7 +97,7 @@ def test_a_run_of_the_paper_can_be_decoded_by_agreement_too(fitted):
 @pytest.mark.parametrize("n", [20, 5, 1])
 def test_few_links_and_no_validation_links_are_enough_to_begin(example, n):
     few = replace(example, train=example.train[:n], valid=example.valid[:0])
-    aligner = MixTEA(preset="best", **SMALL | {"propagation_rounds": 6}).fit(few)
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE | {"propagation_rounds": 6}).fit(few)
     scores = aligner.score()
     assert scores["hits@1"] > {20: 0.3, 5: 0.02, 1: 0.0}[n]
     assert 0 <= scores["calibration_error"] <= 1

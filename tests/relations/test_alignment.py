@@ -197,7 +197,7 @@ def test_nothing_in_common_is_an_empty_table(town):
     assert len(relations_of(Mapping(nothing, nothing, town.frame[:0]))) == 0
 
 
-def test_an_aligner_and_its_stored_run_say_the_same(rings, undrawn, tmp_path):
+def test_an_aligner_and_its_stored_run_say_the_same(rings, tmp_path):
     """The rings have neither attributes nor types."""
     aligner = MixTEA(preset="best", shared_relations=False, **SMALL_BEST)
     with pytest.raises(NotFittedError):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from served import OVERFLOW, Server, Watched, browsing, save_undrawn, serving, texts, violations
+from served import OVERFLOW, Server, Watched, browsing, serving, texts, violations
 
 from mixtea.errors import Problems
 from mixtea.io.links.read import read_link_table
@@ -31,7 +31,9 @@ SHARED = ("source", "targets", "row")
 
 @pytest.fixture(scope="module")
 def run(fitted_best, tmp_path_factory):
-    return save_undrawn(fitted_best, tmp_path_factory.mktemp("review") / "run")
+    folder = tmp_path_factory.mktemp("review") / "run"
+    fitted_best.save(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def test_opinions_vote_where_there_are_any(six):
     assert with_reviewer(task, config.replace(voters=(*config.voters, REVIEWER))) == {}
 
 
-def test_opinions_are_kept_with_the_run(six, tmp_path, undrawn):
+def test_opinions_are_kept_with_the_run(six, tmp_path):
     task = decided(six, [(3, 3), (4, 3)], [True, False], [0.9, 0.6])
     aligner = MixTEA(**SMALL_BEST | {"voters": ("forward", "backward", "propagation", REVIEWER)}).fit(task)
     aligner.save(tmp_path / "run")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from conftest import SMALL_BEST
 from reviewing import DirectSession
-from served import save_undrawn, serving
+from served import serving
 
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE_VOTERS
@@ -53,7 +53,9 @@ def runs(doubtful_task, doubtful_run, tmp_path_factory):
     }
     folder, settings = tmp_path_factory.mktemp("replaced"), SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}
     fitted = {how: MixTEA(**settings, seed=7).fit(one, progress=False) for how, one in tasks.items()}
-    return {how: save_undrawn(one, folder / how) for how, one in fitted.items()}
+    for how, one in fitted.items():
+        one.save(folder / how)
+    return {how: folder / how for how in fitted}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def learned(doubtful_run, tmp_path_factory):
         session = DirectSession(run, store)
         decide(session, range(0, 60, 7))
         new = retrain(MixTEA.load(run), store.active())
-        save_undrawn(new, session.state.reviewed_run)
+        new.save(session.state.reviewed_run)
         store.keep_trained(new._manifest, store.last_id())
     return run
 

@@ -462,7 +462,7 @@ def test_decisions_against_the_evidence_are_told(session):
 
 
 @pytest.fixture
-def taught(session, doubtful, copied, undrawn):
+def taught(session, doubtful, copied):
     """A review in which five were accepted, and a model that was trained with them."""
     rows = [item.row for item in session.positions.items(session.positions.position("ann")) if item.reason == ""][:5]
     kept = [session.decide("ann", new_key(), shown(session, row), "accept") for row in rows]
@@ -532,7 +532,7 @@ def test_it_is_not_taken_up_again_after_something_it_was_taught_was_taken_back(t
     )  # nor when it comes too late
 
 
-def test_a_run_that_nobody_knows_of_or_that_is_broken_is_not_taken_up(taught, opened, undrawn):
+def test_a_run_that_nobody_knows_of_or_that_is_broken_is_not_taken_up(taught, opened):
     session, model, _, _ = taught
     session.state.store.base.execute("DELETE FROM training")
     assert opened().state.current.name == session.state.original.name
@@ -552,7 +552,7 @@ def test_decisions_about_entities_that_are_gone_do_no_harm(session):
     assert session.state.label(None, "target") == "none of them"
 
 
-def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path, undrawn):
+def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path):
     links = np.concatenate([rings.train, rings.valid, rings.test])
     task = replace(rings, train=links, valid=links[:0], test=links[:0])
     MixTEA(**SMALL_BEST | {"max_epochs": 1}).fit(task).save(tmp_path / "full")

@@ -61,7 +61,7 @@ def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
     assert MixTEA.load(tmp_path / "run").metrics_ == {"hits@1": 0.5}
 
 
-def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
+def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path, drawn):
     task = replace(tiny, name="caf\udce9\ud800")
     assert task.name == r"caf\udce9\ud800"
     train(task, tmp_path / "run", **SHORT)
@@ -171,9 +171,10 @@ def test_a_flipped_bit_in_the_manifest_is_noticed(run):
 
 
 @pytest.mark.parametrize("name", ["a $ b $\\frac$", "中国", "\x1b[31m\n\u202e", "w" * 500])
-def test_a_task_of_any_name_has_its_picture(name, tiny, tmp_path):
+def test_a_task_of_any_name_has_its_picture(name, tiny, tmp_path, drawn):
     MixTEA(**SHORT).fit(replace(tiny, name=name)).save(tmp_path / "run")
     assert MixTEA.load(tmp_path / "run").task_.name == name
+    assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

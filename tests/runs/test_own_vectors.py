@@ -75,7 +75,7 @@ class Interrupted(Callback):
             raise KeyboardInterrupt
 
 
-def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undrawn):
+def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path):
     for name in ("whole", "run"):
         callbacks = [Interrupted()] if name == "run" else []
         with pytest.raises(KeyboardInterrupt) if callbacks else nullcontext():

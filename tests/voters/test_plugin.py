@@ -280,7 +280,7 @@ def contents(folder):
     "members",
     [dict(__init__=SystemExit(3)), dict(score=Scoring(at=2)), dict(score=Scoring(), explain=ValueError("boom"))],
 )
-def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatch, undrawn, members):
+def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatch, members):
     monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: str(aligner.explain("s1", "t1")))
     train(rings, tmp_path / "run", **SETTINGS | dict(voters=("forward", "backward")))
     before = contents(tmp_path)
@@ -294,7 +294,7 @@ def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatc
     assert [path.name for path in tmp_path.iterdir()] == ["run"] and len(StoredRun(tmp_path / "run").map())
 
 
-def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path, undrawn):
+def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path):
     faulty(score=Scoring())
     whole = train(rings, tmp_path / "whole", **SETTINGS)
     faulty(score=Scoring(at=3))
@@ -311,7 +311,7 @@ def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path,
     assert resumed.vectors_.equal(whole.vectors_) and resumed.map().to_frame().equals(whole.map().to_frame())
 
 
-def test_a_training_that_was_begun_before_can_still_be_gone_on_with(rings, tmp_path, undrawn):
+def test_a_training_that_was_begun_before_can_still_be_gone_on_with(rings, tmp_path):
     faulty(score=Scoring(), propose=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         train(rings, tmp_path / "run", **SETTINGS)
