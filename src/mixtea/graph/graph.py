@@ -17,6 +17,7 @@ from mixtea.graph.labels import NO_LABEL, Labels, label_rank
 from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
 from mixtea.messages import visible
 
+SIDES = ("source", "target")  # of a task of two graphs
 MAX_NAMES_CACHED = 1 << 16  # of entities and of IRIs for display
 
 
