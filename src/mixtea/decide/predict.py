@@ -54,7 +54,7 @@ class Predictor:
         self.given = given
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
-        self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
+        self.source_index = task.open_sources()
         if decoded is not None:
             self.decoded = decoded
 

@@ -117,6 +117,8 @@ class Graph:
         """
         stays = np.zeros(self.n_entities, dtype=bool)
         stays[kept] = True
+        if stays.all():
+            return self
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, 0]] & stays[self.triples[:, 2]]]
         inside = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)

@@ -279,6 +279,10 @@ class Task:
         linked = np.unique(self.train[:, 0])
         return linked[~self.may_have_multiple_targets(linked)]
 
+    def open_sources(self) -> np.ndarray:
+        """Return the sources that can be mapped: those that no training link closes."""
+        return np.setdiff1d(np.arange(self.source.n_entities), self.closed_entities(0))
+
     def unlabelled(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the source and the target entities with a relation triple and without a training link.
 
