@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
@@ -54,7 +52,7 @@ def test_nothing_is_fitted_to_the_links_of_a_task_that_is_told_what_to_think(tau
 
 def test_a_task_without_links_has_the_probabilities_that_links_of_another_have_shown(taught, told):
     none = np.empty((0, 2), dtype=np.int64)
-    unlinked = replace(told, train=none, valid=none, links_from="names")
+    unlinked = told.replace(train=none, valid=none, links_from="names")
     alone = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked)
     by_others = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked, learned=taught)
     assert alone.learned_.probabilities is None and by_others.learned_.probabilities is not None
