@@ -12,8 +12,8 @@ TESTS = Path(__file__).parent
 COUNTED = tuple(  # where a branch of the files that pyproject.toml names may be taken for the first time
     str(TESTS / place)
     for place in (
-        "cli/test_resume", "runs", "io/rdf", "io/vectors", "io/test_paths", "io/test_sniff", "io/formats/test_alignment",
-        "io/formats/test_excel", "io/formats/test_json_ld", "io/formats/test_sqlite", "io/safe/test_bad_files",
+        "cli/test_resume", "runs", "io/rdf", "io/vectors", "io/test_paths", "io/test_sniff",
+        "io/formats/test_alignment", "io/formats/test_excel", "io/formats/test_json_ld", "io/formats/test_sqlite", "io/safe/test_bad_files",
         "io/safe/test_limits", "io/safe/test_lines", "io/safe/test_open", "io/safe/test_parquet_child",
         "io/safe/test_sandbox", "io/safe/test_xml_scan",
     )

@@ -235,7 +235,7 @@ def test_a_process_that_may_take_little_goes_on_with_smaller_blocks():
     """All similarities at once would take 100 MiB, and 64 MiB is what there is."""
     path = os.pathsep.join([str(BENCHMARKS), *(p for p in sys.path if p)])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    done = run([sys.executable, "-c", LIMITED], env=environment)
+    done = run([sys.executable, "-c", LIMITED], forked=True, env=environment)
     assert done.returncode == 0, done.stderr
     loss, again, difference = json.loads(done.stdout)
     assert again == pytest.approx(loss, rel=1e-5) and difference < 1e-4

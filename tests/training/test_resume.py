@@ -93,7 +93,7 @@ def test_from_every_epoch_it_goes_on_to_the_same_bytes(task, kind, tmp_path):
     assert learned(fitted(task, kind, every_epoch(tmp_path))) == whole
     epochs = sorted(int(path.name) for path in tmp_path.iterdir() if path.name.isdigit())
     assert epochs == list(range(1 - (KINDS[kind][0] == "best"), N_EPOCHS + 1))
-    for epoch in epochs:
+    for epoch in epochs[:: 3 if kind in TELLING else 1]:  # texts are slow, and their voters have no state of their own
         resumed = fitted(task, kind, tmp_path / str(epoch))
         assert learned(resumed) == whole, epoch
         assert resumed.n_epochs_ == N_EPOCHS and len(resumed.history_["seconds"]) == N_EPOCHS
