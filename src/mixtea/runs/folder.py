@@ -179,6 +179,14 @@ def read_results(folder: Path) -> RunResults:
     return _results(folder, about)
 
 
+def read_learned(folder: Path) -> Learned:
+    """Read what a run learned beside vectors; an error names a damaged or invalid file."""
+    path = folder / "learned.json"
+    _check_file(folder, _manifest(folder), path.name)
+    with clear_read_errors(path):
+        return check_learned(read_json(path, MAX_BYTES[path.name]))
+
+
 def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
     """Read the checksum of a run's manifest, and the ids of both graphs in their order."""
     about = _manifest(folder)
