@@ -22,12 +22,11 @@ from mixtea.export.identifiers import labels_of, optional_texts, rows_to_write
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import (
     DEFAULT_ADVICE,
-    csv_text,
     line_problem,
+    quoted,
     raise_unsupported,
     surrogate_label_problems,
     surrogate_problems,
-    tsv_text,
 )
 from mixtea.export.sssom import shared_justification
 from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
@@ -123,7 +122,7 @@ def changes_text(changes: pd.DataFrame) -> str:
     """Return the rows of a comparison as tab-separated text with a header, quoted where needed."""
     shown = text_frame(changes)
     rows = [list(shown.columns), *shown.to_numpy().tolist()]
-    return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
+    return "".join("\t".join(quoted(str(field), "\t") for field in row) + "\n" for row in rows)
 
 
 def write_changes_tsv(changes: Rows, path: Path) -> int:
@@ -170,9 +169,9 @@ def _write_fields(frame: pd.DataFrame, path: Path) -> None:
     shown = text_frame(frame)
     warn_about_formulas((text for name in shown if name in _FOREIGN_TEXTS for text in shown[name].tolist()), path)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(map(csv_text, shown.columns)) + "\n")
+        file.write(",".join(map(quoted, shown.columns)) + "\n")
         rows = shown.itertuples(index=False, name=None)
-        file.writelines(",".join(csv_text(_field(cell)) for cell in row) + "\n" for row in rows)
+        file.writelines(",".join(quoted(_field(cell)) for cell in row) + "\n" for row in rows)
 
 
 def _field(value: object) -> str:

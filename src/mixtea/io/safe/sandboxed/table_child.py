@@ -6,13 +6,11 @@ column is of the kind `CELLS`, texts begin with the letter of their type, and a 
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from .restrict import WrongError, exit_now, run
+from .restrict import WrongError
 
 MAX_SHOWN = 400  # characters of a name, a type or an error shown
 CELLS = "cells"
@@ -22,13 +20,6 @@ OTHER = "o"  # whose str() is what a CSV file holds
 RELATIONS = ("relation", "relationship")
 MAX_BATCH_CELLS = 1 << 16  # of a batch
 CELL_BYTES = 24  # what a cell takes in a file beside its text
-
-
-def run_task(task: Any) -> None:
-    """Do the task, in a process that has just started."""
-    if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
-        sys.modules["numpy"] = None  # type: ignore[assignment]
-    exit_now(run(task))
 
 
 def choose_columns(names: list[str], wanted: dict[str, Any]) -> tuple[list[int], bool]:
