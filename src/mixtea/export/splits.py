@@ -13,19 +13,18 @@ import pandas as pd
 
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import quoted
-from mixtea.io.formats.headers import LINK_HEADERS
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
+from mixtea.io.formats.registry import detect_format
 from mixtea.io.formats.sssom import delimiter_of, split_comments
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.head import head_of
 from mixtea.io.links.read import SHARES, assign_splits, check_shares, read_given_links
-from mixtea.io.memory.dispatch import Input, parse_inputs
+from mixtea.io.memory.objects import Input, parse_inputs
 from mixtea.io.paths import PathOrStr, as_path, bare_path
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.safe.lines import encoding_of
-from mixtea.io.sniff import detect_format
-from mixtea.io.table_layout import find_layout, use_separator
+from mixtea.io.table_layout import LINK_HEADERS, find_layout, use_separator
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file, check_new_file
 

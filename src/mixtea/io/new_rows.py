@@ -13,7 +13,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import NAME_RANK, NO_LABEL, Labels
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import parse_inputs
+from mixtea.io.memory.objects import parse_inputs
 from mixtea.io.safe.limits import current_limits
 
 MAX_COLUMNS_SHOWN = 20

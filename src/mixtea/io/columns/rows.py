@@ -28,11 +28,11 @@ from mixtea.io.columns.kinds import (
     unknown_key,
 )
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import find_id_column
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR
 from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.paths import plain_name, split_name
 from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.table_layout import find_id_column
 from mixtea.text.name_looks import kind_of_name
 
 LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called

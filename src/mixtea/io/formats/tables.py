@@ -20,13 +20,12 @@ import numpy as np
 from mixtea.errors import Problems
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.cell_values import CodedColumn, Column, text_column
-from mixtea.io.formats.headers import Headers
 from mixtea.io.formats.tsv import Table, object_array, read_rows, text_lines
 from mixtea.io.head import head_of, text_encoding
 from mixtea.io.safe.limits import MIB, current_limits, limit_exceeded
 from mixtea.io.safe.lines import ASCII, encoding_notes, line_blocks
 from mixtea.io.safe.open import BYTE_ORDER_MARK
-from mixtea.io.table_layout import Layout, check_separator, find_layout, separator_name, separator_note
+from mixtea.io.table_layout import Headers, Layout, check_separator, find_layout, separator_name, separator_note
 
 
 def read_text_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:

@@ -20,7 +20,6 @@ from mixtea.errors import MissingExtraError, shorten
 from mixtea.graph.text_arrays import from_arrow
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.cell_values import VALUE_KINDS, CodedColumn, Column, typed_texts
-from mixtea.io.formats.headers import Headers, too_few_columns
 from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
@@ -28,6 +27,7 @@ from mixtea.io.safe.sandbox import Process
 from mixtea.io.safe.sandboxed.excel_child import MAGIC as EXCEL_MAGIC
 from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
 from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
+from mixtea.io.table_layout import Headers, too_few_columns
 from mixtea.messages import visible
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then

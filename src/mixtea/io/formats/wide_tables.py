@@ -17,28 +17,26 @@ from mixtea.graph.builder import GraphData, triple_data
 from mixtea.graph.literal_columns import id_form
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import (
-    EDGE_HEADERS,
-    LINK_HEADERS,
-    TRIPLE_HEADERS,
-    find_header,
-    find_id_column,
-    is_id_name,
-    is_triple_header,
-    too_few_columns,
-)
 from mixtea.io.formats.tables import read_named
 from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.head import Head
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
+from mixtea.io.safe.sandboxed.table_child import find_header
 from mixtea.io.table_layout import (
+    EDGE_HEADERS,
+    LINK_HEADERS,
+    TRIPLE_HEADERS,
     Layout,
     check_names,
+    find_id_column,
     first_rows,
+    is_id_name,
+    is_triple_header,
     no_relation_error,
     possible_headers,
     possible_separators,
     split_line,
+    too_few_columns,
 )
 from mixtea.messages import is_whole
 

@@ -15,11 +15,12 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import expand
-from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR, LinkTable
-from mixtea.io.memory.frames import id_text
+from mixtea.io.memory.objects import id_text
 from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolve_iri
 from mixtea.io.safe.limits import truncate_rows
+from mixtea.io.safe.sandboxed.table_child import find_header
+from mixtea.io.table_layout import LINK_HEADERS
 from mixtea.text.names import last_part
 
 if TYPE_CHECKING:

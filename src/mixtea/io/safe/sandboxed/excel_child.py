@@ -123,7 +123,7 @@ class SheetReader:
         counts = dict(empty=self.n_empty, errors=self.n_errors, merged=self.n_merged, unsaved=self.n_unsaved)
         counts["unnamed"] = len(self.unnamed)
         top = dict(line=line, names=[name[:MAX_SHOWN] for name in names[:MAX_NAMES_SHOWN]])
-        top["known"] = bool(find_header(names, wanted))
+        top["known"] = bool(find_header(names, wanted["headers"]))
         return {"sheet": self.sheet.title, "header": top, "counts": counts}
 
     def rows(self) -> Iterator[Row]:
