@@ -22,7 +22,7 @@ from mixtea.io.columns.hints import Hints, column_hints
 from mixtea.io.columns.rows import RowTable, convert_tables
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.registry import detect_format, read_graph_data
-from mixtea.io.formats.tsv import read_table
+from mixtea.io.formats.tables import read_table
 from mixtea.io.head import remembered_heads
 from mixtea.io.memory.objects import GRAPH, InMemory, Input, parse_inputs
 from mixtea.io.naming import NameColumns, NameFiles

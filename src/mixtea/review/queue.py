@@ -41,9 +41,6 @@ class QueueView(Protocol):
     sources: np.ndarray
     named: np.ndarray
 
-    @property
-    def degrees(self) -> tuple[np.ndarray, np.ndarray]: ...
-
 
 class Item(NamedTuple):
     """A row of the model, and the reason for asking it."""
@@ -130,7 +127,7 @@ def influence(model: QueueView, own: np.ndarray) -> np.ndarray:
     graph = model.task.source
     doubt = np.zeros(graph.n_entities)
     doubt[model.sources] = own
-    doubt /= np.sqrt(np.maximum(model.degrees[0], 1))
+    doubt /= np.sqrt(np.maximum(graph.degrees, 1))
     head, tail = graph.triples[:, 0], graph.triples[:, 2]
     around = np.bincount(head, doubt[tail], minlength=graph.n_entities)
     around += np.bincount(tail, doubt[head], minlength=graph.n_entities)
@@ -264,7 +261,7 @@ class QueuePositions:
             if name in model.voters:
                 kept &= model.named[:, 0, model.voters.index(name)]
         if wanted.least_degree:
-            kept &= model.degrees[0][model.sources] >= wanted.least_degree
+            kept &= model.task.source.degrees[model.sources] >= wanted.least_degree
         if wanted.precision is not None:
             ids = most_precise(self.state.current_mapping(), wanted.precision).frame["source"].unique().tolist()
             kept &= self._rows_of(ids)

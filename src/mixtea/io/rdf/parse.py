@@ -12,8 +12,8 @@ from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 from mixtea.errors import Problems
 from mixtea.io.rdf.columns import MIN_BLOCK_BYTES, StatementColumns
 from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending, xml_prefixes
-from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
-from mixtea.io.safe.lines import Lines
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits, limit_exceeded
+from mixtea.io.safe.lines import TOO_DEEP, Lines
 from mixtea.io.safe.open import open_input
 from mixtea.io.safe.sandbox import Process
 from mixtea.io.safe.sandboxed.xml_scan import reveal
@@ -21,10 +21,6 @@ from mixtea.messages import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
-
-
-from mixtea.io.safe.limits import limit_exceeded
-from mixtea.io.safe.lines import TOO_DEEP
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
@@ -205,11 +201,15 @@ class Statements:
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
     import pyoxigraph
 
-    limits = current_limits()
-    xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
-    xml["max_token"] = limits.max_token_mib * MIB
-    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
+    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml_limits()}
     return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
+
+
+def xml_limits() -> dict[str, int]:
+    """Return the limits of a scan of XML, which is another process's."""
+    limits = current_limits()
+    found = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
+    return found | {"max_token": limits.max_token_mib * MIB}
 
 
 def read_mending(
