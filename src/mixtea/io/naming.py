@@ -277,50 +277,36 @@ def read_synonyms(paths: Sequence[Path], problems: Problems) -> tuple[Groups, li
     groups: list[list[str]] = []
     warnings: list[str] = []
     for path in paths:
-        file = _GroupFile(path, problems)
+        too_long: list[str] = []
         with collect_unreadable(problems):
-            groups += file.groups()
-        if n := file.n_long:
+            groups += _groups(path, problems, too_long)
+        if n := len(too_long):
             warnings.append(f"{path}: {f'{n:,} names are' if n > 1 else '1 name is'} left out, with {TOO_LONG}")
     return merge_groups(groups), warnings
 
 
-class _GroupFile:
-    """A file of groups; a line may have any number of names, so that it is not a table."""
+def _groups(path: Path, problems: Problems, too_long: list[str]) -> Iterator[list[str]]:
+    """Yield the plain names of each line that has at least two; `too_long` collects others.
 
-    def __init__(self, path: Path, problems: Problems) -> None:
-        self.path, self.problems, self.n_long = path, problems, 0
-
-    def groups(self) -> Iterator[list[str]]:
-        """Yield the plain names of each line that has at least two."""
-        detect_format_among(self.path, TEXTS, "groups of synonyms", WRITE_NAMES)
-        before, any_line = len(self.problems.found), False
-        for number, line in self._lines():
-            any_line = True
-            if len(names := self._names(number, line)) > 1:
+    A line may have any number of names, so that it is not a table. Blank lines, comments and empty cells do not count.
+    """
+    detect_format_among(path, TEXTS, "groups of synonyms", WRITE_NAMES)
+    before, any_line = len(problems.found), False
+    for start, text, _ in text_blocks(path, problems, encoding_of(path)):
+        for number, line in enumerate(text.split("\n"), start):
+            if not line.strip() or line.startswith("#"):
+                continue
+            if (n := line.count("\t") + 1) > current_limits().max_columns:
+                raise limit_exceeded(path, number, f"{n:,} columns", "max_columns")
+            any_line, names = True, list[str]()
+            for cell in line.split("\t"):
+                name = normalized_name(cell)
+                is_long = len(cell) > MAX_PHRASE_LENGTH or len(name.split()) > MAX_PHRASE_UNITS
+                (too_long if is_long else names).extend([name] * bool(name or is_long))
+            if len(names) > 1:
                 yield names
             else:
                 what = "only one name that can be read in" if names else "no name that can be read in"
-                self.problems.add(self.path, number, line, what, WRITE_NAMES)
-        if not any_line and len(self.problems.found) == before:
-            self.problems.add(self.path, None, "", "the file is empty", WRITE_NAMES)
-
-    def _lines(self) -> Iterator[tuple[int, str]]:
-        """Yield the lines that are neither blank nor comments; those that are not UTF-8 are reported, and blank."""
-        for start, text, _ in text_blocks(self.path, self.problems, encoding_of(self.path)):
-            for number, line in enumerate(text.split("\n"), start):
-                if line.strip() and not line.startswith("#"):
-                    yield number, line
-
-    def _names(self, number: int, line: str) -> list[str]:
-        """Return the plain names of a line, except those that are too long; cells may be empty."""
-        if (n := line.count("\t") + 1) > current_limits().max_columns:
-            raise limit_exceeded(self.path, number, f"{n:,} columns", "max_columns")
-        names = []
-        for cell in line.split("\t"):
-            name = normalized_name(cell)
-            if len(cell) > MAX_PHRASE_LENGTH or len(name.split()) > MAX_PHRASE_UNITS:
-                self.n_long += 1
-            elif name:
-                names.append(name)
-        return names
+                problems.add(path, number, line, what, WRITE_NAMES)
+    if not any_line and len(problems.found) == before:
+        problems.add(path, None, "", "the file is empty", WRITE_NAMES)

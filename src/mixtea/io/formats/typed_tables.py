@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
@@ -123,22 +123,15 @@ def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
         if path.suffix.lower() not in COMPRESSED:
             yield file
             return
-        with _temporary(path) as copy:
+        with ExitStack() as stack:
+            with _disk_errors(path):  # without a buffer, which could not be closed where a disk is full
+                copy: Any = stack.enter_context(tempfile.TemporaryFile(buffering=0))
             while rest := memoryview(file.read(BLOCK)):
                 with _disk_errors(path):
                     while rest:
                         rest = rest[copy.write(rest) :]
             copy.seek(0)
             yield copy
-
-
-@contextmanager
-def _temporary(path: Path) -> Iterator[Any]:
-    """Open a file without a name and without a buffer, which could not be closed where a disk is full."""
-    with _disk_errors(path):
-        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
-    with file:
-        yield file
 
 
 @contextmanager

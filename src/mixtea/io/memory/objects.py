@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -185,12 +185,7 @@ NO_ID = "Write an id there, or leave the row out"
 ARROW = "__arrow_c_stream__"
 
 
-class Columns(NamedTuple):
-    """Some columns of a table as they were given; `rows` are the numbers of their rows, from 1."""
-
-    names: list[str]
-    values: list[Any]
-    rows: np.ndarray
+Columns = tuple[list[str], list[Any], np.ndarray]  # names, values as they were given, and rows, from 1
 
 
 def read_table_object(thing: Any, path: Path, problems: Problems) -> GraphData | RowTable:
@@ -231,19 +226,19 @@ def as_table(thing: Any, path: Path, headers: Headers, problems: Problems) -> Ta
     if isinstance(thing, np.ndarray):
         thing = _frame_of_array(thing, path, headers)
     is_frame = isinstance(thing, pd.DataFrame)
-    found = _of_frame(thing, path, headers) if is_frame else _of_rows(thing, path, headers, problems)
+    names, values, rows = _of_frame(thing, path, headers) if is_frame else _of_rows(thing, path, headers, problems)
     if not len(thing):
         problems.add(path, None, "", "empty", f"It needs rows of {', '.join(headers[0])}.")
-    texts = [_texts(column) for column in found.values]
-    bad = np.zeros(len(found.rows), dtype=bool)
-    for name, column, text in zip(found.names, found.values, texts, strict=True):
+    texts = [_texts(column) for column in values]
+    bad = np.zeros(len(rows), dtype=bool)
+    for name, column, text in zip(names, values, texts, strict=True):
         here = np.array([one is None for one in text], dtype=bool)
         for place in truncate_rows(problems, path, np.flatnonzero(here)):
             what, todo = _why_no_id(column[place], name, thing.index[place] if is_frame else None)
-            problems.add(path, int(found.rows[place]), "", what, todo)
+            problems.add(path, int(rows[place]), "", what, todo)
         bad |= here
     columns = tuple(object_array([one or "" for one in text])[~bad] for text in texts)
-    return drop_empty_labels(Table(path, columns, found.rows[~bad]), problems)
+    return drop_empty_labels(Table(path, columns, rows[~bad]), problems)
 
 
 def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
@@ -252,7 +247,7 @@ def _of_frame(frame: pd.DataFrame, path: Path, headers: Headers) -> Columns:
         raise too_few_columns(path, names, headers)
     places = find_header(names, headers) or list(range(n))
     values = [frame.iloc[:, place].to_numpy(dtype=object).tolist() for place in places]
-    return Columns([names[place] for place in places], values, np.arange(1, len(frame) + 1))
+    return [names[place] for place in places], values, np.arange(1, len(frame) + 1)
 
 
 def _frame_of_array(array: np.ndarray, path: Path, headers: Headers) -> pd.DataFrame:
@@ -271,7 +266,7 @@ def _of_rows(rows: Sequence[Any], path: Path, headers: Headers, problems: Proble
         what = f"{len(row)} fields:" if isinstance(row, list | tuple | np.ndarray) else f"{type(row).__name__}:"
         problems.add(path, place + 1, str(row), what, f"A row is ({', '.join(headers[0])}).")
     kept = [rows[place] for place in np.flatnonzero(good).tolist()]
-    return Columns(list(headers[0]), [[row[i] for row in kept] for i in range(n)], np.flatnonzero(good) + 1)
+    return list(headers[0]), [[row[i] for row in kept] for i in range(n)], np.flatnonzero(good) + 1
 
 
 def _texts(column: Sequence[Any]) -> list[str | None]:
