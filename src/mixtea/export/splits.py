@@ -13,6 +13,7 @@ import pandas as pd
 
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import quoted
+from mixtea.graph.iris import SIDES
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
 from mixtea.io.formats.registry import detect_format
 from mixtea.io.formats.sssom import delimiter_of, split_comments
@@ -31,7 +32,6 @@ from mixtea.runs.atomic import atomic_file, check_new_file
 logger = logging.getLogger(__name__)
 IN_MEMORY = "in memory"  # in place of a format
 QUOTED_FORMATS = ("CSV", "Excel", "SQLite", "JSON", "JSON lines", IN_MEMORY)
-ENDS = ("source", "target")
 OUTPUT_ENDINGS = dict.fromkeys(QUOTED_FORMATS, ".csv") | {  # else tab-separated text
     "SSSOM": ".sssom.tsv",
     "Parquet": ".parquet",
@@ -183,7 +183,7 @@ class _Rows:
             OUTPUT_ENDINGS.get(kind, bare_path(table.path).suffix if kind == "TSV" else ".tsv"),
         )
         if kind in QUOTED_FORMATS:
-            self.delimiter, self.header = ",", [*ENDS]
+            self.delimiter, self.header = ",", [*SIDES]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
         elif kind == "TSV":
@@ -194,7 +194,7 @@ class _Rows:
         if self.given is not None:
             return self.given.iloc[self.lines[which] - 1]
         return pd.DataFrame(
-            {name: pd.Series(ids[which], dtype=object) for name, ids in zip(ENDS, self.columns, strict=True)}
+            {name: pd.Series(ids[which], dtype=object) for name, ids in zip(SIDES, self.columns, strict=True)}
         )
 
     def _as_lines(self, table: LinkTable) -> None:
@@ -237,7 +237,7 @@ class _Rows:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns = dict(zip(ENDS, self.columns, strict=True))
+        columns = dict(zip(SIDES, self.columns, strict=True))
         with atomic_file(path) as temporary:
             pq.write_table(
                 pa.table({name: pa.array(ids[which], pa.string()) for name, ids in columns.items()}), temporary

@@ -29,17 +29,17 @@ from mixtea.export.quoting import (
     surrogate_problems,
 )
 from mixtea.export.sssom import shared_justification
+from mixtea.graph.iris import SIDES
 from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file
 
 logger = logging.getLogger(__name__)
-ENDS = ("source", "target")
-CSV_COLUMNS = (*ENDS, "probability", "decision")
+CSV_COLUMNS = (*SIDES, "probability", "decision")
 ROUNDED = ("probability", "probability_before", "runner_up_probability", "score")
 NUMBERS, FLAGS = (*ROUNDED, "count", "source_count", "target_count"), ("given", "inverse")
 PARQUET_KINDS = dict.fromkeys(NUMBERS, pa.float64()) | dict.fromkeys(FLAGS, pa.bool_())
-_FOREIGN_TEXTS = {*ENDS, "source_label", "target_label", "runner_up"}  # columns that others have written
+_FOREIGN_TEXTS = {*SIDES, "source_label", "target_label", "runner_up"}  # columns that others have written
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _UNQUOTED = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 
@@ -99,7 +99,7 @@ def text_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 def write_tsv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """Write a mapping as a link file: source, target and probability, no header. Return the number of lines."""
-    return _write_lines(Rows(mapping.pairs()[[*ENDS, "probability"]], "mappings"), path, header=False)
+    return _write_lines(Rows(mapping.pairs()[[*SIDES, "probability"]], "mappings"), path, header=False)
 
 
 def write_tsv_rows(rows: Rows, path: Path) -> int:
@@ -142,7 +142,7 @@ def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """
     rows = labelled_rows(mapping, path, metadata)
     shown = add_link_origin(rows, mapping.links_from) if metadata.all_columns else rows[list(CSV_COLUMNS)]
-    for end, table, graph in zip(ENDS, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
+    for end, table, graph in zip(SIDES, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
         if graph.kept_apart:
             parts = [_table_and_id(id, graph.kept_apart) for id in optional_texts(shown[end])]
             shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
@@ -164,7 +164,7 @@ def write_csv_rows(rows: Rows, path: Path) -> int:
 
 def _write_fields(frame: pd.DataFrame, path: Path) -> None:
     """Write a table, quoted where needed; refuse empty ids, which would read as missing."""
-    if any((frame[name] == "").any() for name in ENDS):
+    if any((frame[name] == "").any() for name in SIDES):
         raise_unsupported(path, {"": "has an empty id, which .csv cannot tell from none. Use .json."})
     shown = text_frame(frame)
     warn_about_formulas((text for name in shown if name in _FOREIGN_TEXTS for text in shown[name].tolist()), path)

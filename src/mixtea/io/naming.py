@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import DataError, Problems, shorten
+from mixtea.errors import DataError, Problems, listed, shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import (
     DEFAULT_LANGUAGES,
@@ -39,7 +39,6 @@ from mixtea.text.names import entity_names, normalized_name
 from mixtea.text.phrases import MAX_PHRASE_LENGTH, MAX_PHRASE_UNITS, TOO_LONG, Dictionary
 
 MIN_CLEAR_SHARE = 0.5  # share of the entities with a name, or of the names that differ, below which names are in doubt
-MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 
 
 @dataclass(frozen=True)
@@ -83,8 +82,7 @@ class NameColumns:
         taken = []
         for side, graph in enumerate(graphs):
             if wanted[side]:
-                ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(wanted[side])}
-                taken.append(_with_labels(graph, ranks, Labels.empty(), languages))
+                taken.append(named_by(graph, wanted[side], languages))
             elif ranks := name_predicates(graph, looks[side], graphs[1 - side], looks[1 - side]):
                 known = {word: rank for word in graph.attributes.predicate.texts() if (rank := label_rank(word)) >= 0}
                 taken.append(_with_labels(graph, known | ranks, graph.labels, languages))
@@ -128,6 +126,12 @@ def name_warning(source: Graph, target: Graph) -> str:
     return f"names: {names}: if another column has the names, give it (--name-column)" if names else ""
 
 
+def named_by(graph: Graph, predicates: Sequence[str], languages: Sequence[str] = DEFAULT_LANGUAGES) -> Graph:
+    """Return the graph with the values of these predicates as its only labels, the best first."""
+    ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(predicates)}
+    return _with_labels(graph, ranks, Labels.empty(), languages)
+
+
 def _with_labels(graph: Graph, ranks: dict[str, int], labels: Labels, languages: Sequence[str]) -> Graph:
     """Return the graph with the values of these predicates as labels, beside those that it has already."""
     stated = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
@@ -155,12 +159,9 @@ def _predicate(graph: Graph, word: str) -> str | None:
 def _unknown(word: str, who: str, option: str, graphs: Sequence[Graph]) -> str:
     """Return the error about a missing column, with the existing ones."""
     there = dict.fromkeys(_as_written(graph, one) for graph in graphs for one in graph.attributes.predicate.texts())
-    shown = ", ".join(map(shorten, list(there)[:MAX_COLUMNS_SHOWN])) + (
-        ", ..." if len(there) > MAX_COLUMNS_SHOWN else ""
-    )
     leads = any({word, expand(word, graph.prefixes)} & {*graph.relations} for graph in graphs)
     more = f" {shorten(word)} leads to entities; --literals makes values of it." if leads else ""
-    return f"{option}: {who} values of {shorten(word)}.{more} There are: {shown or 'none at all'}."
+    return f"{option}: {who} values of {shorten(word)}.{more} There are: {listed([*there]) or 'none at all'}."
 
 
 def _as_written(graph: Graph, predicate: str) -> str:

@@ -29,7 +29,9 @@ from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
 from mixtea.evaluation.scores import split_table
+from mixtea.graph.iris import SIDES
 from mixtea.graph.task import Task
+from mixtea.io.safe.limits import MIB
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
@@ -42,7 +44,6 @@ from mixtea.runs.answers import (
 )
 from mixtea.runs.atomic import HISTORY, RUN_FILES, atomic_folder, flush, resolve_place
 from mixtea.runs.safe_read import (
-    MIB,
     RESTORE_ADVICE,
     array_forms,
     check_file,
@@ -309,7 +310,7 @@ def graph_arrays(task: Task) -> dict[str, np.ndarray]:
     numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
     numbers |= {name: getattr(task, name) for name in checks.PAIR_ARRAYS}
     texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
-    vectors = {f"{side}_vectors": getattr(task, side).vectors for side in checks.SIDES}
+    vectors = {f"{side}_vectors": getattr(task, side).vectors for side in SIDES}
     given = {name: np.ascontiguousarray(array, np.float32) for name, array in vectors.items() if array.size}
     reviews = dict(zip(checks.REVIEW_ARRAYS, map(np.ascontiguousarray, task.reviewed), strict=True))
     given |= reviews if len(task.reviewed.pairs) else {}

@@ -25,6 +25,7 @@ from mixtea.compute.arrays import (
 from mixtea.config import PRESETS, Config
 from mixtea.council.trace import COLUMNS
 from mixtea.graph.graph import Graph
+from mixtea.graph.iris import SIDES
 from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.hints import MAX_WEIGHT, ComparedColumns
@@ -34,7 +35,6 @@ from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
 from mixtea.voters.base import EVIDENCE_KINDS, MAX_SCORE
 
-SIDES = ("source", "target")
 MAX_EPOCHS = 1_000_000
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")

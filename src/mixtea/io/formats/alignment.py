@@ -19,13 +19,11 @@ from mixtea.io.formats.link_tables import (
     link_columns,
     parse_confidences,
 )
-from mixtea.io.rdf.parse import ProcessLines, xml_limits
+from mixtea.io.rdf.parse import MAX_MESSAGE, ProcessLines, xml_limits
 from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
 from mixtea.io.safe.sandbox import Process
 from mixtea.messages import visible
-
-MAX_MESSAGE = 500
 
 
 def read_alignment(path: Path, kind: str, problems: Problems) -> LinkTable:

@@ -21,15 +21,15 @@ from mixtea.io.formats.obo import read_obo, read_obo_links
 from mixtea.io.formats.rdf import read_rdf, read_rdf_links
 from mixtea.io.formats.recognise import BINARY, UNSUPPORTED, Recogniser
 from mixtea.io.formats.sssom import read_sssom
-from mixtea.io.formats.tables import read_text_columns
+from mixtea.io.formats.tables import read_named, read_text_columns
 from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.formats.typed_tables import ColumnRequest, TypedTable, read_excel, read_parquet, read_sqlite
-from mixtea.io.formats.wide_tables import columns_to_graph, find_wide_header, read_wide_table
+from mixtea.io.formats.wide_tables import columns_to_graph, find_wide_header
 from mixtea.io.head import Head, head_of
 from mixtea.io.paths import bare_path, is_prefixed, split_name
 from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.lines import SAVE_AS_UTF_8, UTF_8, is_like_utf_16
-from mixtea.io.table_layout import LINK_HEADERS, TRIPLE_HEADERS, Headers, check_separator
+from mixtea.io.table_layout import LINK_HEADERS, TRIPLE_HEADERS, Headers, check_names, check_separator
 
 GraphReader = Callable[[Path, str, Problems], GraphData | RowTable]
 LinkReader = Callable[[Path, str, Problems], LinkTable]
@@ -60,7 +60,10 @@ def _table_graph(path: Path, kind: str, problems: Problems) -> GraphData | RowTa
     head = head_of(path)
     check_separator(path, head)
     if found := find_wide_header(head, kind):
-        return read_wide_table(path, kind, *found, problems)
+        layout, names = found
+        check_names(path, layout.header_line, names, layout.places, layout.separator)
+        columns, lines, notes = read_named(path, kind, layout, names, problems)
+        return RowTable(path, tuple(columns), lines, notes)
     table = drop_empty_labels(read_text_columns(path, kind, TRIPLE_HEADERS, problems), problems)
     return replace(triple_data(table), notes=(*table.notes, *header_note(table)))
 

@@ -23,7 +23,7 @@ from mixtea.io.formats.cell_values import VALUE_KINDS, CodedColumn, Column, type
 from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
-from mixtea.io.safe.sandbox import Process
+from mixtea.io.safe.sandbox import WRITE_AGAIN, Process
 from mixtea.io.safe.sandboxed.excel_child import MAGIC as EXCEL_MAGIC
 from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
 from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
@@ -33,7 +33,6 @@ from mixtea.messages import visible
 NEEDS_NO_NUMPY = 18  # pyarrow since then
 MEMORY_PER_BYTE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
 MAX_TYPE = 100  # characters
-WRITE_AGAIN = "Write the file again, or correct its ending."
 CONFIDENCE_NAMES = ("confidence", "probability", "measure", "similarity", "score")
 T = TypeVar("T")
 

@@ -17,7 +17,6 @@ from mixtea.graph.builder import GraphData, triple_data
 from mixtea.graph.literal_columns import id_form
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.tables import read_named
 from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.head import Head
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
@@ -99,13 +98,6 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
     heads, words, tails = ([cell for cell in column if cell] for column in zip(*alike, strict=True))
     none_twice = len(set(words)) == len(words) and set(heads).isdisjoint(tails)
     return len(rows) >= MIN_ROWS_OF_THREE and len(alike) == len(rows) and none_twice
-
-
-def read_wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
-    """Read a table of text with an entity in each row."""
-    check_names(path, layout.header_line, names, layout.places, layout.separator)
-    columns, lines, notes = read_named(path, kind, layout, names, problems)
-    return RowTable(path, tuple(columns), lines, notes)
 
 
 def columns_to_graph(

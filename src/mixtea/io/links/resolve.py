@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import DataError, Problems, shorten
+from mixtea.errors import DataError, Problems, listed, shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import expand
@@ -174,9 +174,8 @@ def _trigrams(text: str) -> set[str]:
 
 
 def _ambiguity(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
-    shown = ", ".join(shorten(str(graph.ids[i])) for i in called[:MAX_NAMES_SHOWN])
-    more = ", ..." if len(called) > MAX_NAMES_SHOWN else ""
-    return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}{more}."
+    shown = listed(graph.ids[called].tolist(), MAX_NAMES_SHOWN)
+    return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}."
 
 
 @dataclass(frozen=True, eq=False)

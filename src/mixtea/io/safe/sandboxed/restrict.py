@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 STATUS = "/proc/self/statm"
 FILE_ERROR = 3  # the exit code when the file is at fault
 BYTES_PER_GRANT = 6 << 20  # bytes, read or written, that are worth as much computing again: a tenth of the usual speed
+BLOCK = 1 << 18  # bytes that are read at a time
 MIN_SECONDS = 0.001  # seconds; none would be no limit
 
 
