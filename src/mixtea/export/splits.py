@@ -13,7 +13,7 @@ import pandas as pd
 
 from mixtea.errors import ConfigError, DataError, Problems
 from mixtea.export.quoting import quoted
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
 from mixtea.io.formats.registry import detect_format
 from mixtea.io.formats.sssom import delimiter_of, split_comments

@@ -29,7 +29,7 @@ from mixtea.export.quoting import (
     surrogate_problems,
 )
 from mixtea.export.sssom import shared_justification
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES
 from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixtea.errors import DataError, listed, shorten
-from mixtea.graph.graph import Graph
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.columns.kinds import COLUMN_KINDS, REFERENCE
 from mixtea.io.paths import PathOrStr

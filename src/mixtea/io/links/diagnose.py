@@ -14,8 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from mixtea.errors import Problems, shorten
-from mixtea.graph.graph import Graph
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.links.resolve import LEFT_OUT, OBSOLETE, LinkEnds, entities_by_label, unique_labels_to_ids
 from mixtea.io.safe.limits import truncate_rows
