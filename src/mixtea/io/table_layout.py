@@ -246,40 +246,22 @@ class Layout:
 
 def find_layout(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
     """Find the layout by a known header; else all columns, of which links may have more if these are measures."""
-    own, *_ = separators = possible_separators(kind, head)
-    for separator in separators:
-        for number, line in possible_headers(head):
-            names = split_line(line.removeprefix("#"), separator)
-            if places := find_header(names, headers):
-                return _named(path, number, names, places, separator, links)
-    n = len(headers[0])
-    if headers is TRIPLE_HEADERS:
-        _check_edges(path, head, separators)
+    for separator, number, names in possible_headers(kind, head):
+        if places := find_header(names, headers):
+            check_names(path, number, names, places, separator)
+            of_links = enumerate(map(normalise_header, names)) if links else ()
+            also = [place for place, name in of_links if name in RELATIONS and place not in places]
+            return Layout(separator, (*places, *also[:1]), len(names), number)
+    for separator, number, names in possible_headers(kind, head) if headers is TRIPLE_HEADERS else ():
+        if len(names) > 2 and find_header(names, EDGE_HEADERS):
+            raise no_relation_error(path, number, separator.join(names))
+    n, (own, *_) = len(headers[0]), (separators := possible_separators(kind, head))
     rows = {one: [split_line(line, one) for line in head.lines] for one in separators}
     separator = next((one for one in separators[1:] if _is_better(rows[one], rows[own], one, n)), own)
     if links and (more := _find_measures(rows[separator], n)) is not None:
         return Layout(separator, (0, 1, *more), len(rows[separator][0]))
     _check_width(path, {len(row) for row in rows[separator]}, n, links)
     return Layout(separator, tuple(range(n)), n)
-
-
-def _named(
-    path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
-) -> Layout:  # fmt: skip
-    check_names(path, number, names, places, separator)
-    also = (
-        [i for i, name in enumerate(names) if normalise_header(name) in RELATIONS and i not in places] if links else []
-    )
-    return Layout(separator, (*places, *also[:1]), len(names), number)
-
-
-def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
-    """Say that a header names the ends of edges and no relation."""
-    for number, line in possible_headers(head):
-        for separator in separators:
-            names = split_line(line.removeprefix("#"), separator)
-            if len(names) > 2 and find_header(names, EDGE_HEADERS):
-                raise no_relation_error(path, number, line)
 
 
 def no_relation_error(path: Path, line: int | None, header: str) -> UnreadableError:
@@ -307,14 +289,13 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
         raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 
-def possible_headers(head: Head) -> list[tuple[int, str]]:
-    """Return the comments at the beginning and the first line after them."""
-    found = []
-    for number, line in head.numbered:
-        found.append((number, line))
-        if not line.startswith("#"):
-            break
-    return found
+def possible_headers(kind: str, head: Head) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield (separator, line, names) of the comments at the beginning and the first line after them."""
+    for separator in possible_separators(kind, head):
+        for number, line in head.numbered:
+            yield separator, number, split_line(line.removeprefix("#"), separator)
+            if not line.startswith("#"):
+                break
 
 
 def split_line(line: str, separator: str) -> list[str]:

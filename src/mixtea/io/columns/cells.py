@@ -114,33 +114,19 @@ def list_separator(
     return None
 
 
-def items_of(column: Column, separator: str = "") -> Column:
-    """Return a column of lists with an item in each cell; without a separator that which most cells have.
+def items_of(column: Column, separator: str = "", separators: Sequence[str] = SEPARATORS) -> Column:
+    """Return a column of lists with an item in each cell; without a separator by that which most cells have.
 
     >>> import numpy as np
     >>> items_of(Column("genres", np.array([0, 1]), np.array(['["a", "b"]', "c|d"], dtype=object))).texts.tolist()
     ['a', 'b', 'c', 'd']
+    >>> names = Column("names", np.array([0, 1]), np.array(["Ether; Oxide, ethyl", "Rust"], dtype=object))
+    >>> items_of(names, separators=NAME_SEPARATORS).texts.tolist()
+    ['Ether', 'Oxide, ethyl', 'Rust']
     """
-    return _split(column, separator or _separator_of(column, SEPARATORS))
-
-
-def names_of(column: Column) -> Column:
-    """Return a column whose cells hold several names with a name in each cell.
-
-    >>> import numpy as np
-    >>> names_of(Column("names", np.array([0, 1]), np.array(["Ether; Oxide, ethyl", "Rust"], dtype=object))).texts
-    array(['Ether', 'Oxide, ethyl', 'Rust'], dtype=object)
-    """
-    return _split(column, _separator_of(column, NAME_SEPARATORS))
-
-
-def _separator_of(column: Column, separators: Sequence[str]) -> str:
-    texts = [text for text in column.texts.tolist() if not is_list(text)]
-    return list_separator(texts, 0.0, trusted=True, separators=separators) or ""
-
-
-def _split(column: Column, separator: str) -> Column:
     texts = column.texts.tolist()
+    plain = [] if separator else [text for text in texts if not is_list(text)]
+    separator = separator or list_separator(plain, 0.0, trusted=True, separators=separators) or ""
     found = [_items(text, separator) for text in texts]
     rows = np.repeat(column.rows, [len(items) for items in found])
     return Column(column.name, rows, object_array([item for items in found for item in items]))

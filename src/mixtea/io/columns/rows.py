@@ -13,7 +13,7 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import ColumnRead, GraphData, attribute_data, concat, triple_data, value_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import is_id_word, items_of, names_of, words_of
+from mixtea.io.columns.cells import NAME_SEPARATORS, is_id_word, items_of, words_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.io.columns.kinds import (
     ID,
@@ -241,7 +241,7 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphDat
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
-            column = names_of(column)
+            column = items_of(column, separators=NAME_SEPARATORS)
         if about is None and not leads:
             values.append((word, *_rows_with_ids(one.entity[column.rows], column.coded)))
             continue

@@ -34,7 +34,6 @@ from mixtea.io.table_layout import (
     no_relation_error,
     possible_headers,
     possible_separators,
-    split_line,
     too_few_columns,
 )
 from mixtea.messages import is_whole
@@ -62,20 +61,17 @@ def is_entity_table(path: Path, names: Sequence[str]) -> bool:
 
 def find_wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """Return the layout and the column names, if the first line is a header and each row is an entity."""
-    for separator in possible_separators(kind, head):
-        for number, line in possible_headers(head):
-            names = [name.strip() for name in split_line(line.removeprefix("#"), separator)]
-            if find_id_column(names, certain=False) is not None:
-                return Layout(separator, tuple(range(len(names))), len(names), number), names
+    for separator, number, found in possible_headers(kind, head):
+        names = [name.strip() for name in found]
+        if find_id_column(names, certain=False) is not None:
+            return Layout(separator, tuple(range(len(names))), len(names), number), names
     return _without_ids(head, kind)
 
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """Find the header of a table without a column of ids, by its words and those below it."""
-    for separator in possible_separators(kind, head):
-        lines = [split_line(line.removeprefix("#"), separator) for _, line in possible_headers(head)]
-        if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
-            return None
+    if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for _, _, names in possible_headers(kind, head)):
+        return None
     first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
     for separator in possible_separators(kind, head):
         is_plain = kind == "TSV" and separator == "\t"
