@@ -18,13 +18,7 @@ FULL_MEMORY_TEXTS = (
     "can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
     "can't start new thread", "failed to map segment",
 )  # fmt: skip
-DAMAGED_FILE_ERRORS = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-)  # what JSON that is not as it was leads to
+DAMAGED_FILE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of JSON that was changed
 MAX_VALUE_KEPT = 400  # characters of a value: more than is ever shown
 MAX_TEXT_LENGTH, MAX_LINE_LENGTH = 600, 1500  # characters of what is said about a value, and of a problem's line
 

@@ -112,9 +112,7 @@ USUAL_SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)", " ": "spaces"}
 TAB = ("tab", "\\t")  # how a shell lets people write it
 PREFERRED_SEPARATORS = "#%^~:"
-SEPARATOR_CATEGORIES = frozenset(
-    {"Po", "Sm", "So", "Sk", "Sc", "Cc"}
-)  # no brackets, dashes, quotation marks, underscores
+SEPARATOR_CATEGORIES = frozenset({"Po", "Sm", "So", "Sk", "Sc", "Cc"})  # no brackets, dashes and quotation marks
 NO_SEPARATORS = frozenset("./@'\"`<>\r\n\v\f\0")  # of words, numbers, IRIs and addresses
 MIN_EVEN_ROWS = 0.9  # of the rows are as wide as the first: the others are mistakes
 _given: ContextVar[str] = ContextVar("separator", default="")

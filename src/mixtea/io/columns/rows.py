@@ -243,7 +243,9 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphDat
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
             column = items_of(column, separators=NAME_SEPARATORS)
         if about is None and not leads:
-            values.append((word, *_rows_with_ids(one.entity[column.rows], column.coded)))
+            entity, texts = one.entity[column.rows], column.coded
+            known = entity >= 0
+            values.append((word, entity, texts) if known.all() else (word, entity[known], texts.take(known).compact()))
             continue
         subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
@@ -252,12 +254,6 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphDat
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_data if leads else attribute_data)(stated))
     return replace(concat([value_data(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
-
-
-def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
-    """Return the rows whose entity has an id."""
-    known = entity >= 0
-    return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
 
 
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:

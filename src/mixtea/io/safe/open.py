@@ -21,9 +21,7 @@ from mixtea.io.safe.limits import FREE_BYTES, MIB, UnreadableError, current_limi
 PACKED_BYTES = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
 UNPACKED_BYTES = 1 << 20
 MAX_IDLE_BYTES = 1 << 23
-ZSTD_PACKED_BYTES = (
-    1 << 10
-)  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
+ZSTD_PACKED_BYTES = 1 << 10  # likewise: 4 bytes can be a block of 128 KiB, and all that comes of a piece is held
 
 
 class DamagedError(Exception):

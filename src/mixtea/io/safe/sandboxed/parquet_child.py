@@ -28,9 +28,8 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
         data = mmap.mmap(sys.stdin.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:
         raise WrongError("it is empty") from None
-    go_on = restrict(
-        wanted["mib"], wanted["seconds"] * (1 + len(data) / BYTES_PER_GRANT)
-    )  # a column may be read as a whole
+    seconds = wanted["seconds"] * (1 + len(data) / BYTES_PER_GRANT)  # a column may be read as a whole
+    go_on = restrict(wanted["mib"], seconds)
     check_footer(data[:4], data[-8:], len(data), wanted)
     sink = sys.stdout.buffer
     damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
