@@ -36,9 +36,8 @@ def test_two_of_its_graphs_are_a_task(three, graphs, train, test, rejected):
     pair, turned = three.between(*graphs), three.between(*graphs[::-1])
     assert [pair.source.ids[0], pair.target.ids[0]] == ["abc"[side] + "1" for side in graphs]
     assert (pair.train.tolist(), pair.test.tolist(), pair.rejected.tolist()) == (train, test, rejected)
-    assert turned.source.ids.tolist() == pair.target.ids.tolist() and turned.train.tolist() == [
-        link[::-1] for link in train
-    ]
+    assert turned.source.ids.tolist() == pair.target.ids.tolist()
+    assert turned.train.tolist() == [link[::-1] for link in train]
     assert turned.links.train.tolist() == [[link[1], 3 + link[0]] for link in train]
 
 

@@ -31,6 +31,7 @@ from mixtea.errors import RunError, shorten
 from mixtea.evaluation.scores import split_table
 from mixtea.graph.graph import SIDES
 from mixtea.graph.task import Task
+from mixtea.io.safe.limits import MIB
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
@@ -43,7 +44,6 @@ from mixtea.runs.answers import (
 )
 from mixtea.runs.atomic import HISTORY, RUN_FILES, atomic_folder, flush, resolve_place
 from mixtea.runs.safe_read import (
-    MIB,
     RESTORE_ADVICE,
     array_forms,
     check_file,
@@ -177,6 +177,14 @@ def read_results(folder: Path) -> RunResults:
     for name in RESULT_FILES:
         _check_file(folder, about, name)
     return _results(folder, about)
+
+
+def read_learned(folder: Path) -> Learned:
+    """Read what a run learned beside vectors; an error names a damaged or invalid file."""
+    path = folder / "learned.json"
+    _check_file(folder, _manifest(folder), path.name)
+    with clear_read_errors(path):
+        return check_learned(read_json(path, MAX_BYTES[path.name]))
 
 
 def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
