@@ -237,7 +237,7 @@ class MixTEA(Scoring):
         """Return [n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad(), reproducible(self.config.deterministic, self._threads):
+            with torch.no_grad(), reproducible(self.config.deterministic, self._threads), enough_memory():
                 self._vectors = self._student()
         return self._vectors
 

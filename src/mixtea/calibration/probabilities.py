@@ -7,11 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.special import logit
 from torch import Tensor
 
-from mixtea.calibration.calibrator import calibrated, fit_calibrator, logistic, sigmoid
+from mixtea.calibration.calibrator import (
+    calibrated,
+    estimate_match_prior,
+    fit_calibrator,
+    fit_evidence,
+    logistic,
+    sigmoid,
+)
 from mixtea.calibration.features import (
     CandidateScores,
     Examples,
@@ -20,8 +26,8 @@ from mixtea.calibration.features import (
     join_examples,
     pair_features,
 )
-from mixtea.calibration.match_prior import estimate_match_prior, fit_evidence
-from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy
+from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.scored_pairs import ScoredPairs, are_in
 from mixtea.graph.task import Task
 from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.name_index import own_types
@@ -136,7 +142,7 @@ class PairProbabilities:
         of_source = np.zeros(self.shape[0])
         of_source[self.source_index] = counterpart
         share = probability / np.maximum(of_source[self.source], 1e-12)
-        belief = share if multiple_targets else self.decoded.opinions.belief.double().cpu().numpy()
+        belief = share if multiple_targets else as_numpy(self.decoded.opinions.belief.double())
         seen = np.stack([np.ones(len(share)), _bounded_logit(share), _bounded_logit(belief)], axis=1)
         order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
@@ -300,7 +306,7 @@ class PairProbabilities:
         if not kept.any():
             return None
         held = last.pairs.where(kept)
-        scores = {name: torch.as_tensor(held.scores[name]) for name in sorted(names)}
+        scores = {name: to_tensor(held.scores[name]) for name in sorted(names)}
         pairs = holdout_candidates(self._candidate_scores(held, scores), self._judged, task.train)
         best = pairs.best
         source, counts = pairs.source[best], self._degrees(pairs.source[best], pairs.target[best])

@@ -7,6 +7,7 @@ smaller size from then on.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -61,18 +62,16 @@ def block_mib(row_bytes: int, device: torch.device) -> int:
 
 def row_blocks(
     start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
-) -> Iterator[slice]:
-    """Yield slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
+) -> list[slice]:
+    """Return slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
     size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
     if block_size is None and size > MIN_BLOCK_ROWS:
         size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else MIN_BLOCK_ROWS)
     least = 1 if block_size or size < MIN_BLOCK_ROWS else MIN_BLOCK_ROWS
-    while start < stop:
-        end = start + size
-        if stop - end < least:
-            end = stop
-        yield slice(start, end)
-        start = end
+    starts = [*range(start, stop, size)]
+    if len(starts) > 1 and stop - starts[-1] < least:
+        starts.pop()
+    return [slice(first, last) for first, last in itertools.pairwise([*starts, stop])]
 
 
 def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.device, mib: int | None) -> ResultT:

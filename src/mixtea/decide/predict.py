@@ -7,22 +7,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities
 from mixtea.callbacks import report_step
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, union
+from mixtea.compute.scored_pairs import ScoredPairs, union
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
 from mixtea.decide.candidates import Candidates
-from mixtea.decide.decode import Decoded, StoredOpinions, decode
-from mixtea.decide.decoders import rank_top
-from mixtea.decide.fallback import fallback_targets
-from mixtea.decide.ranked_links import RankedLinks
+from mixtea.decide.decode import Decoded, RankedLinks, StoredOpinions, decode
+from mixtea.decide.decoders import fallback_targets, rank_top
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
 from mixtea.voters.learned import LearnedProbabilities
@@ -124,7 +122,7 @@ class Predictor:
         return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
 
     def _joint(self, links: np.ndarray) -> Tensor:
-        return torch.as_tensor(self.task.joint_index.of_pairs(links), device=self.vectors.device)
+        return to_tensor(self.task.joint_index.of_pairs(links), self.vectors.device)
 
     def _decided(self) -> tuple[Ranked, np.ndarray]:
         """Return the target that each source is assigned and its likeliest other one; and whether it is assigned any.

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mixtea.compute.memory import CHUNK_BYTES, enough_memory, sweep
+from mixtea.compute.memory import CHUNK_BYTES, sweep
 from mixtea.compute.similarity import EPSILON, products_by_row
 from mixtea.config import Config
 from mixtea.encode.structure import Adjacency, Mean, Structure
@@ -48,7 +48,6 @@ class Encoder(nn.Module):
         names += ["relations_out", "relations_in"] if self.config.use_relations else []
         return dict(zip(names, self.weight.detach().softmax(0).tolist(), strict=True))
 
-    @enough_memory()
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """Return [n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out by it."""
         layers, means = self._layers(), self._relation_means()

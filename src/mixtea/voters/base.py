@@ -128,10 +128,11 @@ class Voter:
 
     def is_applicable(self) -> bool:
         """Return whether both graphs have the required inputs; the student's vectors come with training."""
-        return self._has_inputs
+        return self.has_inputs
 
     @cached_property
-    def _has_inputs(self) -> bool:
+    def has_inputs(self) -> bool:
+        """Return whether both graphs have what it needs. That does not change by learning: if not, it is not asked."""
         needed = [INPUT_SIZES[name] for name in self.needs if name in INPUT_SIZES]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 

@@ -304,8 +304,9 @@ class DomainRange(Voter):
     def opinions(self) -> DomainRangeOpinions:
         return DomainRangeOpinions(self.task)
 
-    def is_applicable(self) -> bool:
-        return super().is_applicable() and self.opinions.has_some
+    @cached_property
+    def has_inputs(self) -> bool:
+        return super().has_inputs and self.opinions.has_some
 
     def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
         if state.belief is None or not self.is_applicable():
