@@ -245,7 +245,7 @@ def concat(parts: Sequence[ScoredPairs]) -> ScoredPairs:
 def union(parts: Sequence[ScoredPairs]) -> ScoredPairs:
     """Return the pairs that are in any of the parts, without columns."""
     if len(parts) == 1:
-        return parts[0]
+        return replace(parts[0], columns={}) if parts[0].columns else parts[0]
     keys: list[Array] = [part.key for part in parts]
     if isinstance(keys[0], np.ndarray):
         return pairs_of_keys(np.concatenate(keys), parts[0].shape)

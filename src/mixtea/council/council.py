@@ -51,8 +51,9 @@ def bind_voters(
 
 
 def cover_isolated(voters: Sequence[Voter]) -> bool:
-    """Check whether some voter covers entities without triples: it needs neither these nor vectors."""
-    return any(not {"triples", "vectors"} & set(voter.needs) and voter.is_applicable() for voter in voters)
+    """Check whether some voter covers entities without triples; each is asked before it learns."""
+    covering = [voter.name for voter in voters if voter.covers_isolated]
+    return bool(covering)
 
 
 class Council:
@@ -222,9 +223,10 @@ class Council:
         if not found:
             return None
         found += [] if self.candidates is None else [self.candidates]
-        key = distributed.broadcast(union(found).key)
-        pairs = pairs_of_keys(key, found[0].shape, ascending=True).without(self.rejected)
-        return self.entities.open_pairs(pairs)
+        pairs = union(found)
+        if distributed.n_processes() > 1:
+            pairs = pairs_of_keys(distributed.broadcast(pairs.key), pairs.shape, ascending=True)
+        return self.entities.open_pairs(pairs.without(self.rejected))
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
         """Let all voters learn from the sure pairs."""

@@ -181,16 +181,25 @@ def voter_groups(config: Config, last: StoredOpinions | None) -> dict[str, tuple
 
 @torch.no_grad()
 def decode(
-    vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None, packages: Mapping[str, str] | None = None
+    vectors: Tensor,
+    task: Task,
+    config: Config,
+    last: StoredOpinions | None,
+    packages: Mapping[str, str] | None = None,
+    bound: Sequence[Voter] = (),
 ) -> Decoded:
     """Rank candidates by the settings `decoder` and `decode_voters`.
 
     From the stored opinions where others than the student and voters that use its belief decide; `packages` names the
-    packages of voters that may not be here. Where nothing was left to vote on, the student decides.
+    packages of voters that may not be here; `bound` are voters of a training that are taken where they are bound to the
+    same settings. Where nothing was left to vote on, the student decides.
     """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
-    voters = bind_voters(task, config, config.deciding_voters, packages)
+    known = {voter.name: voter for voter in bound if voter.task is task and voter.config == config}
+    missing = [name for name in config.deciding_voters if name not in known]
+    known |= {voter.name: voter for voter in bind_voters(task, config, missing, packages)} if missing else {}
+    voters = [known[name] for name in config.deciding_voters]
     check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
     entities = find_open_entities(task, generator, vectors.device, without_triples=cover_isolated(voters))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from mixtea.decide.decode import Decoded, RankedLinks, StoredOpinions, decode
 from mixtea.decide.decoders import fallback_targets, rank_top
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.registry import outside_evidence
 
@@ -48,9 +50,9 @@ class Predictor:
     def __init__(
         self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
         packages: Table[str, str] | None = None, decoded: Decoded | None = None, *, once: bool = True,
-        multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
+        multiple_targets: float | None = None, given: LearnedProbabilities | None = None, bound: Sequence[Voter] = (),
     ) -> None:  # fmt: skip
-        self.given = given
+        self.given, self.bound = given, bound
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
         self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
@@ -59,7 +61,7 @@ class Predictor:
 
     @cached_property
     def decoded(self) -> Decoded:
-        return decode(self.vectors, self.task, self.config, self.last, self.packages)
+        return decode(self.vectors, self.task, self.config, self.last, self.packages, self.bound)
 
     @cached_property
     def pairs(self) -> PairProbabilities:

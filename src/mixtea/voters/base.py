@@ -136,6 +136,11 @@ class Voter:
         needed = [INPUT_SIZES[name] for name in self.needs if name in INPUT_SIZES]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
 
+    @cached_property
+    def covers_isolated(self) -> bool:
+        """Return whether it can judge entities without triples: it needs neither these nor vectors. Asked once."""
+        return not {"triples", "vectors"} & set(self.needs) and self.is_applicable()
+
     def compared(self) -> tuple[int, int] | None:
         """Count the entities of each side that it can compare; None if it does not compare texts or vectors."""
         return None
