@@ -163,7 +163,7 @@ def with_many_values(task: Task, n: int = 1600) -> Task:
         for graph, entity, texts in (
             (task.source, task.test[0, 0], values(n, "s")), (task.target, task.test[0, 1], values(n, "t")))
     )  # fmt: skip
-    return replace(task, source=source, target=target)
+    return task.replace(source=source, target=target)
 
 
 def values(n: int, side: str) -> tuple[list[str], list[str]]:

@@ -125,7 +125,7 @@ def said_graph(names: list[str], values: list[tuple[int, str, str]] = [], prefix
 def said_task(source: Graph, target: Graph, train=(), **more) -> Task:
     """A task without other links than those to train with."""
     links = np.array(train, dtype=np.int64).reshape(-1, 2)
-    return Task("said", source, target, links, links[:0], links[:0], **more)
+    return Task.of_two("said", source, target, links, links[:0], links[:0], **more)
 
 
 WORDS = "arbor brin calu dorma elbi fasto grun hilda iskra jorum kelpi lumo mandra nilo orsa pelt quir rusta sven tilbo"
@@ -148,7 +148,7 @@ def with_said(task: Task, n: int) -> Task:
         said = said_graph(names, values)
         parts = dict(labels=said.labels, attributes=said.attributes, vectors=vectors.astype(np.float32))
         graphs.append(replace(graph, **parts))
-    return replace(task, source=graphs[0], target=graphs[1])
+    return task.replace(source=graphs[0], target=graphs[1])
 
 
 def _two_words(i: int, words: str) -> str:

@@ -34,7 +34,7 @@ from mixtea.voters.registry import BUILT_IN, make_voter, voter_class
 def reviewed(told):
     """Two graphs with all that a voter may need, and decisions of people."""
     pairs = np.array([[1, 1], [3, 5]])
-    return replace(told, reviewed=Reviewed(pairs, np.array([3.0, -3.0])))
+    return told.replace(reviewed=Reviewed(pairs, np.array([3.0, -3.0])))
 
 
 def asked(voter):

@@ -247,7 +247,7 @@ def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_pa
     assert code == 0 and out == "" and "pairs of relations, attribute predicates and classes" in err
     found = relations_in(tmp_path / "r.tsv")
     assert ("relation", "r", "r") in found and "mappings" not in err
-    assert StoredRun(run).relations(min_score=1).frame.empty
+    assert StoredRun(run).answers_.relations(1).frame.empty
     assert mixtea("export", run, "--out", tmp_path / "alone.tsv")[0] == 0
     files = ("--out", tmp_path / "m.tsv", "--relations", tmp_path / "r.nt", "--set-id", "https://example.org/set")
     code, _, err = mixtea("export", run, *files, "--min-score", "0")

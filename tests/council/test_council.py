@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,7 +81,7 @@ def test_enough_validation_links_weigh_the_voters(example):
 
 @pytest.mark.parametrize("n_valid", [0, 20])
 def test_few_validation_links_are_said_aloud_and_not_used(example, n_valid, caplog):
-    few = replace(example, train=example.train[:40], valid=example.valid[:n_valid])
+    few = example.replace(train=example.train[:40], valid=example.valid[:n_valid])
     with caplog.at_level(logging.WARNING):
         trainer = Trainer(few, Config.preset("best", **SMALL, patience=1, validate_every=3), CPU)
         result = trainer.train()
@@ -99,7 +98,7 @@ def test_validation_links_do_not_reach_the_votes_where_they_are_too_few(example)
         np.stack([example.valid[:, 0], np.roll(example.valid[:, 1], 1)], 1),
         example.valid[:0],
     ):
-        trainer = Trainer(replace(example, valid=valid), Config.preset("best", **SMALL | {"max_epochs": 4}), CPU)
+        trainer = Trainer(example.replace(valid=valid), Config.preset("best", **SMALL | {"max_epochs": 4}), CPU)
         students.append(trainer.train().student.entity)
     assert torch.equal(students[0], students[1]) and torch.equal(students[0], students[2])
 
@@ -239,7 +238,7 @@ def test_links_on_which_a_voter_is_silent_do_not_weigh_it(rings):
 def test_a_rejected_pair_is_never_a_candidate(rings):
     voter = Told()
     voter.proposal, voter.scores = [[0, 0], [0, 1]], lambda pairs: np.ones(len(pairs))
-    council = council_of(replace(rings, rejected=np.array([[0, 0]])), voter)
+    council = council_of(rings.replace(rejected=np.array([[0, 0]])), voter)
     council.judge(torch.zeros(60, 4))
     assert council.sure_pairs().tolist() == [[0, 1]]
 

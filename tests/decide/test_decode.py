@@ -100,7 +100,7 @@ def test_a_run_of_the_paper_can_be_decoded_by_agreement_too(fitted):
 
 @pytest.mark.parametrize("n", [20, 5, 1])
 def test_few_links_and_no_validation_links_are_enough_to_begin(example, n):
-    few = replace(example, train=example.train[:n], valid=example.valid[:0])
+    few = example.replace(train=example.train[:n], valid=example.valid[:0])
     aligner = MixTEA(preset="best", **SMALL | {"propagation_rounds": 6}).fit(few)
     scores = aligner.score()
     assert scores["hits@1"] > {20: 0.3, 5: 0.02, 1: 0.0}[n]
@@ -180,7 +180,7 @@ def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny
     target = tiny.target
     smaller = replace(target, ids=target.ids[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)])
     links = np.stack([np.arange(4), np.arange(4)], axis=1)
-    task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
+    task = tiny.replace(target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
     aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)
     assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.ids[4]] * 2
     assert 0 <= aligner.score()["hits@1"] <= 1

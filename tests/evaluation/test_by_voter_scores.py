@@ -53,7 +53,7 @@ def test_names_alone_know_nothing_of_entities_without_one(rings):
         replace(graph, labels=labelled(graph, {f"{side}{i}": f"name {chr(97 + i % 26) * 4}{i // 26}" for i in some}))
         for side, graph in (("s", rings.source), ("t", rings.target))
     )
-    aligner = MixTEA(preset="best", **SMALL_BEST).fit(replace(rings, source=source, target=target))
+    aligner = MixTEA(preset="best", **SMALL_BEST).fit(rings.replace(source=source, target=target))
     table, candidates = aligner.score_by_evidence(), aligner.predict(2, voters="names")
     named = np.isin(rings.test[:, 0], some)
     assert table.loc["names", "equal_names/hits@1"] == 1 and table.loc["names", "equal_names/links"] == named.sum()

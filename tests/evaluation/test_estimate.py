@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -23,7 +21,7 @@ def chain():
     n = 20_000
     graph = make_graph([(i, 0, i + 1) for i in range(n - 1)], n)
     links = np.repeat(np.arange(100), 2).reshape(-1, 2)
-    return Task("chain", graph, graph, links, links[:0], links[:0])
+    return Task.of_two("chain", graph, graph, links, links[:0], links[:0])
 
 
 def test_sizes_are_those_of_the_trainer(example):
@@ -70,7 +68,7 @@ def test_no_suggestion_that_would_not_help(chain):
 
 def test_sharp_losses_are_sampled_since_moments_would_not_do(chain):
     assert estimate(chain, Config(temperature=0.1), CPU, 1e9).suggestion == {"loss_rows": 0.25}
-    told = replace(chain, valid=chain.train)  # links enough to tell that predictions are stable
+    told = chain.replace(valid=chain.train)  # links enough to tell that predictions are stable
     assert estimate(chain, Config.preset("best"), CPU, 1e11).epochs == 60
     best, slow = (estimate(told, Config.preset("best"), CPU, speed) for speed in (1e11, 1e9))
     assert best.epochs == 13 and best.suggestion == {} and best.seconds > best.seconds_beside > 0

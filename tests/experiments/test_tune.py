@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -302,7 +301,7 @@ def test_links_in_its_folder_are_not_followed(tune, tmp_path):
 
 def test_a_task_without_validation_links_is_refused(tiny):
     with pytest.raises(DataError, match="tiny: no validation links, by which settings are compared"):
-        Study(replace(tiny, valid=tiny.valid[:0]), Path("never"), [Range("n_layers", (1, 2))])
+        Study(tiny.replace(valid=tiny.valid[:0]), Path("never"), [Range("n_layers", (1, 2))])
 
 
 def test_without_optuna_the_extra_is_named(tune, monkeypatch, tmp_path):

@@ -205,10 +205,10 @@ def test_an_aligner_and_its_stored_run_say_the_same(rings, undrawn, tmp_path):
     aligner.fit(rings).save(tmp_path / "run")
     found = aligner.relations()
     assert rows_of(found).items() >= {("relation", r, r): ("equal", False) for r in ("next", "chord")}.items()
-    stored = StoredRun(tmp_path / "run").relations()
+    stored = StoredRun(tmp_path / "run").answers_.relations()
     pd.testing.assert_frame_equal(found.frame, stored.frame)
     pd.testing.assert_frame_equal(MixTEA.load(tmp_path / "run").relations().frame, stored.frame)
-    assert len(StoredRun(tmp_path / "run").relations(min_score=0.9)) < len(stored)
+    assert len(StoredRun(tmp_path / "run").answers_.relations(0.9)) < len(stored)
 
 
 def test_a_literal_here_is_a_named_entity_there():

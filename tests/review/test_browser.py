@@ -213,7 +213,7 @@ def test_search_and_filters_say_what_is_asked(server, run, enter):
 def test_the_most_precise_part_of_the_mapping_is_asked_about_and_exported(server, run, enter, tmp_path):
     """Others have decided about this run before: what they accepted is exported too, and is not predicted."""
     watched = opened_tools(enter(server, "Precise"))
-    whole = StoredRun(run).map().pairs()["probability"]
+    whole = StoredRun(run).answers_.mapping().pairs()["probability"]
     precision = round(100 * (1 + whole.mean()) / 2, 1)
     shown_queue(watched, precision=str(precision), state="all")
     said, asked = watched.page.inner_text(".part"), []

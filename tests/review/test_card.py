@@ -27,7 +27,7 @@ def rome(**more):
     values = [(0, "geboren", "753-04-21"), (0, "hoehe", "21.0 m"), (0, "x#Mayor", "Anna Bianchi"), (0, "area", "1285")]
     triples = [(0, 0, 1), (0, 1, 4), (3, 1, 2)]
     target = said_graph(["Roma", "Italia", "Latium", "Arno", "Tevere"], values, "t", triples=triples)
-    task = replace(said_task(source, target, [(1, 1)]), valid=np.array([[2, 2]]))
+    task = said_task(source, target, [(1, 1)]).replace(valid=np.array([[2, 2]]))
     named = np.zeros((3, 2, 4), dtype=bool)
     named[:, 0, :3] = True
     named[0, 0, 3] = True

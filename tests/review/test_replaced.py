@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def with_entities(task, source, target, prefix=""):
     links = [np.stack([places[0][pairs[:, 0]], places[1][pairs[:, 1]]], axis=1)
              for pairs in (task.train, task.valid, task.test)]  # fmt: skip
     train, valid, test = (pairs[(pairs >= 0).all(axis=1)] for pairs in links)
-    return replace(task, source=graphs[0], target=graphs[1], train=train, valid=valid, test=test)
+    return task.replace(source=graphs[0], target=graphs[1], train=train, valid=valid, test=test)
 
 
 @pytest.fixture(scope="module")

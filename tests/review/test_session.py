@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -554,7 +553,7 @@ def test_decisions_about_entities_that_are_gone_do_no_harm(session):
 
 def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path, undrawn):
     links = np.concatenate([rings.train, rings.valid, rings.test])
-    task = replace(rings, train=links, valid=links[:0], test=links[:0])
+    task = rings.replace(train=links, valid=links[:0], test=links[:0])
     MixTEA(**SMALL_BEST | {"max_epochs": 1}).fit(task).save(tmp_path / "full")
     with closing(DecisionStore(tmp_path / "d.sqlite")) as store, pytest.raises(RunError, match="no source is left"):
         Session(tmp_path / "full", store)

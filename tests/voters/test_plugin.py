@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -204,7 +202,7 @@ def test_what_can_be_meant_is_taken(ask, method, result, wanted):
 
 
 def test_infinite_log_odds_of_reviewers_are_refused(tiny):
-    said = replace(tiny, reviewed=Reviewed(np.array([[0, 0]]), np.array([np.inf])))
+    said = tiny.replace(reviewed=Reviewed(np.array([[0, 0]]), np.array([np.inf])))
     entities = make_entities(5, 5)
     pairs = entities.open_pairs(pairs_of_keys(torch.arange(3), (5, 5)))
     with pytest.raises(VoterError, match=f"The voter 'reviewer' {BEYOND}"):
@@ -291,7 +289,7 @@ def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatc
         ) as raised:
             train(rings, tmp_path / out, overwrite=True, **SETTINGS)
         assert raised.value.__cause__ is not None and contents(tmp_path) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["run"] and len(StoredRun(tmp_path / "run").map())
+    assert [path.name for path in tmp_path.iterdir()] == ["run"] and len(StoredRun(tmp_path / "run").answers_.mapping())
 
 
 def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path, undrawn):
@@ -360,7 +358,7 @@ def test_a_wrong_call_leaves_nothing_either(rings, tmp_path):
     with pytest.raises(MixTEAError, match="There is no voter 'nobody_here'"):
         train(rings, tmp_path / "run", **SETTINGS | dict(voters=("forward", "nobody_here")))
     with pytest.raises(MixTEAError, match="no training link"):
-        train(replace(rings, train=rings.train[:0]), tmp_path / "run", **SETTINGS | dict(voters=("forward",)))
+        train(rings.replace(train=rings.train[:0]), tmp_path / "run", **SETTINGS | dict(voters=("forward",)))
     assert not any(tmp_path.iterdir())
     with pytest.raises(RunError, match="no interrupted training is there"):
         train(None, tmp_path / "run", resume=True)

@@ -86,7 +86,9 @@ def test_nothing_is_copied_and_the_same_task_is_the_same_view(told):
 
 def test_a_view_goes_with_its_task(rings):
     none = np.empty((0, 2), dtype=np.int64)
-    task = Task("short-lived", rings.source, rings.target, none, none, none, reviewed=Reviewed(none, np.empty(0)))
+    task = Task.of_two(
+        "short-lived", rings.source, rings.target, none, none, none, reviewed=Reviewed(none, np.empty(0))
+    )
     view = weakref.ref(task_view(task))
     assert view() is not None
     del task

@@ -156,7 +156,7 @@ class TextMatcher:
         numbers = np.arange(entities.n_entities).astype(str).astype(object)
         named = entities if self.ids_are_names else replace(entities, ids=numbers)
         none = np.empty((0, 2), dtype=np.int64)
-        task = Task("new", named, self.task.target, none, none, none)
+        task = Task.of_two("new", named, self.task.target, none, none, none)
         opinions: dict[str, SimilarityOpinions] = {}
         opinions |= {name: found for name, of in self.lookups.items() if (found := of.opinions(task)) is not None}
         for name, of in opinions.items():

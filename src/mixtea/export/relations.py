@@ -14,7 +14,7 @@ from mixtea.export.quoting import raise_unsupported
 from mixtea.export.rdf import write_triples
 from mixtea.export.sssom import check_rows, entity_columns, format_numbers, write_slots
 from mixtea.export.tables import Rows, check_text, write_columns
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES
 from mixtea.relations.alignment import Relations
 
 JUSTIFICATION = "semapv:InstanceBasedMatching"

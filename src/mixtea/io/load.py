@@ -215,7 +215,7 @@ def load_task(
 def _with_vectors(task: Task, *given: Path | None) -> Task:
     *files, text_model = given
     graphs, warnings = with_vectors((task.source, task.target), files, text_model)
-    return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
+    return task.replace(source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
 def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
@@ -239,7 +239,7 @@ def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
     splits, warnings = _checked(files, source, target, problems, options, valid_share=1 / 3)
     more += multiple_link_warnings([everything], source, target)
     name, shown = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
-    return replace(_task(name, source, target, splits, shown, options, fold), synonyms=synonyms)
+    return _task(name, source, target, splits, shown, options, fold=fold, synonyms=synonyms)
 
 
 def _load_own(
@@ -283,9 +283,8 @@ def _load_own(
     for (split, _), table in zip(wanted, tables, strict=True):
         slots |= table.slots if split != "test" else {}
     compared = compared_columns(options.columns, source, target)
-    return replace(
-        _task(name, source, target, splits, shown, options), slots=slots, synonyms=synonyms, compared=compared
-    )
+    more: dict[str, Any] = {"slots": slots, "synonyms": synonyms, "compared": compared}
+    return _task(name, source, target, splits, shown, options, **more)
 
 
 def _notes(*graphs: Graph) -> list[str]:
@@ -301,10 +300,11 @@ def _link_table(one: Input, source: Graph, target: Graph, problems: Problems) ->
 
 def _task(
     name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], warnings: tuple[str, ...],
-    options: LoadOptions, fold: int | None = None,
+    options: LoadOptions, **more: Any,
 ) -> Task:  # fmt: skip
     train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
-    return Task(name, source, target, train, valid, test, fold, warnings, rejected, options.links_from)
+    more |= {"warnings": warnings, "rejected": rejected, "links_from": options.links_from}
+    return Task.of_two(name, source, target, train, valid, test, **more)
 
 
 def _name(given: list[Input]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mixtea.decide.choose import Choice
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.evaluation.mapping_files import PairFile, read_pairs
@@ -81,14 +82,16 @@ def compare_mappings(
 ) -> pd.DataFrame:
     """Compare two mappings: of run folders, of files in any link format, or in memory.
 
-    Run folders are mapped with `how` (`precision` and others of `StoredRun.map`). Given links count as mapped; beside a
+    Run folders are mapped with `how` (`precision` and others of `Choice`). Given links count as mapped; beside a
     file without any of a run's given links, those whose source the file does not map are dropped. Ids are read as a run
     has them, if there is one; a file in the opposite direction is reversed. Pairs less probable than `min_probability`
     are left out.
     """
     problems = Problems(current_limits().max_problems)
     sides = [
-        StoredRun(one).map(with_given=True, **how) if isinstance(one, Path) and one.is_dir() else one
+        StoredRun(one).answers_.mapping(Choice(**how), with_given=True)
+        if isinstance(one, Path) and one.is_dir()
+        else one
         for one in (before, after)
     ]
     known = next((one for one in reversed(sides) if isinstance(one, Mapping)), None)

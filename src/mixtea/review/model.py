@@ -47,7 +47,7 @@ class Model:
     @cached_property
     def mapping(self) -> Mapping:
         """Return the mapping of the run; takes a moment for large graphs."""
-        return self.run.map()
+        return self.run.answers_.mapping()
 
     @cached_property
     def known(self) -> ScoredPairs:

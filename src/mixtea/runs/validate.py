@@ -24,7 +24,7 @@ from mixtea.compute.arrays import (
 )
 from mixtea.config import PRESETS, Config
 from mixtea.council.trace import COLUMNS
-from mixtea.graph.graph import Graph
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.hints import MAX_WEIGHT, ComparedColumns
@@ -34,7 +34,6 @@ from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
 from mixtea.voters.base import EVIDENCE_KINDS, MAX_SCORE
 
-SIDES = ("source", "target")
 MAX_EPOCHS = 1_000_000
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -192,11 +191,12 @@ REVIEW_ARRAYS: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_
 
 
 def graph_forms(names: Iterable[str]) -> dict[str, Form]:
-    """Return the expected arrays of graphs.safetensors; vectors and reviews are only where a task has such."""
+    """Return the expected arrays of graphs.safetensors; vectors, reviews and `asked` only where a task has such."""
     there = {*names}
     own = {f"{side}_vectors" for side in SIDES} & there
     reviews = REVIEW_ARRAYS if REVIEW_ARRAYS.keys() & there else {}
-    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | reviews
+    asked: dict[str, Form] = {"asked": ("U8", (None,))} if "asked" in there else {}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | reviews | asked
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
@@ -215,10 +215,21 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
         raise ValueError("there is no training link")
     train, valid, test, rejected = (arrays[name] for name in PAIR_ARRAYS)
     slots = {(one, other): slots_of_link for one, other, slots_of_link in vocabulary.get("slots", [])}
-    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, reviewed)
+    more = {"fold": about["fold"], "rejected": rejected, "links_from": links_from, "slots": slots, "reviewed": reviewed}
     synonyms = tuple(map(tuple, vocabulary.get("synonyms", [])))
     compared = tuple(ComparedColumns(*pair) for pair in vocabulary.get("compared", []))
-    return Task(about["task"], source, target, *links, synonyms, compared)
+    more |= {"synonyms": synonyms, "compared": compared, "asked": _asked(arrays, source.n_entities + target.n_entities)}
+    return Task.of_two(about["task"], source, target, train, valid, test, **more)
+
+
+def _asked(arrays: Arrays, n: int) -> np.ndarray | None:
+    """Read which entities are asked about, if not all are."""
+    if "asked" not in arrays:
+        return None
+    asked = arrays["asked"]
+    if len(asked) != n or asked.max(initial=0) > 1:
+        raise ValueError("which entities are asked about")
+    return asked.astype(bool)
 
 
 def _reviewed(arrays: Arrays) -> Reviewed:

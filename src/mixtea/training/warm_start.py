@@ -20,29 +20,35 @@ from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
+from mixtea.voters.learned import LearnedView
 
 SPREAD_ROUNDS = 3  # in which vectors reach new entities among new ones
 MIN_COMMON_LINKS = 0.9  # share of training links that an earlier hold-out had: then it holds for these too
 
 
 class WarmStart(NamedTuple):
-    """An earlier task, the parameters of its student, and the last opinions of its voters."""
+    """An earlier task, the parameters of its student, the last opinions of its voters, and the weights of views."""
 
     task: Task
     student: Mapping[str, Tensor]
     last: StoredOpinions | None = None
+    views: Mapping[str, LearnedView] = {}
 
 
 @torch.no_grad()
 def restore_candidates(council: Council, start: WarmStart) -> ScoredPairs | None:
     """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
 
-    Return the earlier opinions on held-out training links, if these are mostly the same.
+    Where the training links are mostly the same, voters keep the weights of names and values that were learned from
+    them, and the earlier opinions on held-out training links are returned.
     """
     if start.last is None:
         return None
     task, last, config = council.task, start.last, council.config
     place = [_indices(old, new) for old, new in _sides(start.task, task)]
+    same_links = _links_in_common(start.task, task, place) >= MIN_COMMON_LINKS
+    if same_links and council.given is None:
+        council.apply_views(start.views)
     shape = task.joint_index.shape
     ends = [place[side][last.pairs.ends[side]] for side in (0, 1)]
     scores = {SCORE + name: s.astype(config.precision) for name, s in last.pairs.scores.items()}
@@ -60,9 +66,7 @@ def restore_candidates(council: Council, start: WarmStart) -> ScoredPairs | None
     ours, theirs = as_numpy(sure).T
     council.start_from(sure[(~(changed[0][ours] | changed[1][theirs])).nonzero()[0]])
     linked = np.isin(found.source, task.train[:, 0]) | np.isin(found.target, task.train[:, 1])
-    if not linked.any() or _links_in_common(start.task, task, place) < MIN_COMMON_LINKS:
-        return None
-    return found.where(linked)
+    return found.where(linked) if linked.any() and same_links else None
 
 
 def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread, current_thread, main_thread
@@ -55,7 +54,7 @@ def with_share(task: Task, share: float | None) -> Task:
     pool = np.concatenate([task.train, task.test[:spare]])
     if not 0 < n <= len(pool) or spare >= len(task.test):
         raise DataError(f"{task.name}: {share:.0%} of its {n_all:,} links cannot be taken for training.")
-    return replace(task, train=pool[:n], valid=task.valid[: n // 2], test=task.test[spare:])
+    return task.replace(train=pool[:n], valid=task.valid[: n // 2], test=task.test[spare:])
 
 
 def measure(job: Job, folder: Path, device: str) -> dict[str, Any]:
@@ -72,7 +71,7 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     place = choose_device(aligner.config.device)
     forget_peak(place)
     curve = Curve(task)
-    aligner.fit(replace(task, test=task.test[:0]), callbacks=[curve] if observed else [])
+    aligner.fit(task.replace(test=task.test[:0]), callbacks=[curve] if observed else [])
     peak = peak_gib(place)
     joint = torch.from_numpy(task.test + np.array([0, task.source.n_entities])).to(place)
     everything = task.source.n_entities if aligner.config.candidates == "all" else None

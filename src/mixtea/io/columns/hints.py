@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mixtea.errors import DataError, shorten
-from mixtea.graph.graph import Graph
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.columns.kinds import COLUMN_KINDS, REFERENCE
 from mixtea.io.paths import PathOrStr
@@ -20,7 +20,6 @@ from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
 
 IGNORE = "ignore"
-SIDES = ("source", "target")
 MAX_BYTES = 1 << 20
 MAX_WEIGHT = 100.0
 MAX_COLUMNS_SHOWN = 20  # columns that an error lists
