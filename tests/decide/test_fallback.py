@@ -14,7 +14,7 @@ from safetensors.numpy import load_file
 from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.council import council
-from mixtea.decide import fallback as left_over
+from mixtea.decide import decoders as left_over
 from mixtea.decide import predict
 from mixtea.decide.answers import FallbackTargets, Ranked
 from mixtea.decide.choose import Choice

@@ -15,9 +15,9 @@ from mixtea.training.alignment_loss import Negatives, alignment_loss, hard_negat
 
 
 @pytest.mark.parametrize("margin", [0.5, 2.0])
-@pytest.mark.parametrize("chunk", [1, module.CHUNK_BYTES])
+@pytest.mark.parametrize("chunk", [1, module.DISTANCES_BYTES])
 def test_equals_the_dense_formula(margin, chunk, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(module, "DISTANCES_BYTES", chunk)
     generator = torch.Generator().manual_seed(1)
     vectors = torch.randn(9, 4, generator=generator, dtype=torch.float64).requires_grad_()
     links = torch.tensor([[0, 5], [1, 6], [2, 7]])

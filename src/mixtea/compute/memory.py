@@ -29,8 +29,8 @@ MIN_BLOCK_MIB, MAX_BLOCK_MIB, BLOCK_ROWS = (
 )
 ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
 MIN_BLOCK_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
-CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
-ADVICE = "Use a smaller entity_dim, or a machine with more memory."
+GATHERED_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
+MEMORY_ADVICE = "Use a smaller entity_dim, or a machine with more memory."
 FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."  # advice where pairs fill it
 ResultT = TypeVar("ResultT")
 _sizes: ContextVar[BlockSizes | None] = ContextVar("mixtea_block_sizes", default=None)
@@ -89,7 +89,7 @@ def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.devi
             if not is_full_memory(error):
                 raise
             if size < 2:
-                raise FullMemoryError(f"Memory is full even with the smallest blocks. {ADVICE}") from error
+                raise FullMemoryError(f"Memory is full even with the smallest blocks. {MEMORY_ADVICE}") from error
         sizes.halve(place, size)
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -117,7 +117,7 @@ def release_free_memory() -> None:
 class enough_memory(ContextDecorator, AbstractContextManager[None]):  # noqa: N801
     """Turn full memory into an error with advice, around code that cannot use smaller blocks."""
 
-    way_out: str = ADVICE
+    way_out: str = MEMORY_ADVICE
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, RuntimeError | MemoryError) and is_full_memory(error):

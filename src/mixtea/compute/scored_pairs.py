@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.arrays import as_arrays, as_numpy, as_tensors, to_tensor
 
 if TYPE_CHECKING:
     from mixtea.graph.joint_index import OpenIndex
@@ -188,12 +188,13 @@ class ScoredPairs:
 
     def numpy(self) -> Self:
         """Return the same pairs with NumPy arrays."""
-        columns = {name: as_numpy(values) for name, values in self.columns.items()}
-        return replace(self, source=as_numpy(self.source), target=as_numpy(self.target), columns=columns)
+        return replace(
+            self, source=as_numpy(self.source), target=as_numpy(self.target), columns=as_arrays(self.columns)
+        )
 
     def to(self, like: Any) -> Self:
         """Return the same pairs, in the same order, with tensors on the device of the tensor `like`."""
-        columns = {name: to_tensor(values, like.device) for name, values in self.columns.items()}
+        columns = as_tensors(self.columns, like.device)
         source, target = (to_tensor(end, like.device).long() for end in self.ends)
         return replace(self, source=source, target=target, columns=columns)
 

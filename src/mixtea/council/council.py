@@ -36,7 +36,7 @@ from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.votes import all_scores, directions, learn_from_sure, proposed_pairs
 
 BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
-DIRECTIONS = ("forward", "backward")
+STUDENT_DIRECTIONS = ("forward", "backward")
 STOP_GROWTH_LATE = 1.03  # growth of sure pairs per round, below which rounds stop
 STOP_GROWTH_EARLY = 1.0025  # the same before LATE_PHASE_SHARE is reached
 LATE_PHASE_SHARE = 0.4  # of the open entities sure, from which on the late limit holds
@@ -97,7 +97,7 @@ class Council:
     @property
     def _directions(self) -> list[int]:
         """Return which of forward (0) and backward (1) cast votes: those among the voters, both where neither is."""
-        return [place for place, name in enumerate(DIRECTIONS) if name in self.names] or [0, 1]
+        return [place for place, name in enumerate(STUDENT_DIRECTIONS) if name in self.names] or [0, 1]
 
     @property
     def cast_weights(self) -> list[float]:
@@ -160,7 +160,7 @@ class Council:
                 *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
                 mib=config.block_mib,
             )  # fmt: skip
-        return [self._cast_by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
+        return [self._cast_by(STUDENT_DIRECTIONS[direction], cast[direction]) for direction in self._directions]
 
     def _cast_by(self, name: str, votes: ScoredPairs) -> ScoredPairs:
         """Name one voter as the voter of all these votes."""

@@ -95,7 +95,7 @@ def belief_of(pairs: ScoredPairs, p: Tensor, text_score: Tensor | None) -> Score
 
 def score_factors(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
     """Return the factor of each opinion: the voter's weight by the validation links, times its own."""
-    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
+    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.factor for voter in voters}
 
 
 def calibrated_opinions(voters: Sequence[Voter]) -> frozenset[str]:

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mixtea.compute.memory import CHUNK_BYTES, sweep
-from mixtea.compute.similarity import EPSILON, products_by_row
+from mixtea.compute.memory import GATHERED_BYTES, sweep
+from mixtea.compute.similarity import MIN_NORM, products_by_row
 from mixtea.config import Config
 from mixtea.encode.structure import Adjacency, Mean, Structure
 
@@ -194,7 +194,7 @@ class _Concatenate(torch.autograd.Function):
             _masked(block, mask, part)
             if normalize:  # a zero row remains zero, and gets no gradient
                 norm = torch.linalg.vector_norm(part, dim=1)
-                scales.append(norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0))
+                scales.append(norm.reciprocal().masked_fill_(norm <= MIN_NORM, 0.0))
             else:
                 scales.append(part.new_full((len(part),), 1.0 if mask is None else 1 / (1 - dropout)))
             part.mul_((weight * scales[-1])[:, None])
@@ -254,7 +254,7 @@ def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
             out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
         return out
 
-    return sweep(run, row_bytes, dense.device, CHUNK_BYTES[dense.device.type] >> 20)
+    return sweep(run, row_bytes, dense.device, GATHERED_BYTES[dense.device.type] >> 20)
 
 
 def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:

@@ -19,7 +19,7 @@ from mixtea.config import Config
 from mixtea.encode.structure import Structure
 from mixtea.graph.task import Task
 
-CHUNK_BYTES = 8 << 20
+DISTANCES_BYTES = 8 << 20
 Draw = Callable[[Tensor, Tensor, int, int], Tensor]  # partners [p], own [p], first entity and size of own's graph
 
 
@@ -65,7 +65,7 @@ def _difference(vectors: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 
 def _parts(vectors: Tensor, n: int) -> list[slice]:
-    size = max(1, CHUNK_BYTES // (vectors.shape[1] * vectors.element_size()))
+    size = max(1, DISTANCES_BYTES // (vectors.shape[1] * vectors.element_size()))
     return [slice(start, start + size) for start in range(0, n, size)]
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mixtea.compute import distributed
-from mixtea.compute.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.compute.memory import GATHERED_BYTES, enough_memory, row_blocks, sweep
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import aligned_rows, products_at, similarities, unit, width
 from mixtea.errors import ConfigError
@@ -138,7 +138,7 @@ class _CrossEntropy(torch.autograd.Function):
             d_scaled = distributed.gather(d_scaled, len(scaled))
             _subtract(spike, (d_scaled, rows, target, columns), (d_target, columns, scaled, rows))
             ctx.gradients = (d_scaled, d_target)
-        return loss - spike @ products_at(scaled, target, rows, columns, CHUNK_BYTES[scaled.device.type])
+        return loss - spike @ products_at(scaled, target, rows, columns, GATHERED_BYTES[scaled.device.type])
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
@@ -166,7 +166,7 @@ def _subtract(weight: Tensor, *sides: tuple[Tensor, Tensor, Tensor, Tensor]) -> 
             out.index_add_(0, index[part], vectors.index_select(0, at[part]).mul_(-weight[part, None]))
             left[:1] = [(left[0][0], part.stop)] if part.stop < len(index) else []
 
-    sweep(run, row_bytes, out.device, max(1, CHUNK_BYTES[out.device.type] >> 20))
+    sweep(run, row_bytes, out.device, max(1, GATHERED_BYTES[out.device.type] >> 20))
 
 
 def _graph_is_kept() -> bool:

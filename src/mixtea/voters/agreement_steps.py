@@ -133,13 +133,14 @@ class AgreementSteps:
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
         source, target, weight = believed
-        (n_source, n_target), n = self.joint.sizes, len(self.start) - 1
-        key, place = torch.unique(source * n_target + target - n_source, return_inverse=True)
-        everyone = ScoredPairs(key // n_target, key % n_target, (n_source, n_target))
+        n, (n_source, m) = len(self.start) - 1, self.joint.shape
+        held = ScoredPairs(source, self.joint.to_entities(1, target), (n_source, m))
+        key, place = torch.unique(held.key, return_inverse=True)
+        everyone = ScoredPairs(key // max(m, 1), key % max(m, 1), held.shape)
         belief = weight.new_zeros(len(key)).index_copy_(0, place, weight)
         row_of, alike = torch.arange(n, device=source.device), RelationPairs(self.n_kinds, weight)
-        for w, first, second in self._steps(believed, FarEnds(everyone, row_of, row_of[n_source:]), at_once):
-            place, found = everyone.find(self.far[first], self.far[second] - n_source)
+        for w, first, second in self._steps(believed, FarEnds(everyone, row_of, row_of[self.joint.rows(1)]), at_once):
+            place, found = everyone.find(self.far[first], self.joint.to_entities(1, self.far[second]))
             met = (self.kind[first] * self.n_kinds + self.kind[second])[found]
             alike.add(met, w[found] * belief[place[found]])
         could = could_meet((self.near, self.kind, self.far), (n_source, n, self.n_kinds), believed)
