@@ -23,7 +23,7 @@ ON_USE = {  # a mapping can be told to write itself, and a training to use anoth
 }  # fmt: skip
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
-    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "options", "vectors",
+    "checks", "links", "load", "load_graph", "memory", "naming", "new_rows", "options", "vectors",
 )  # fmt: skip
 
 

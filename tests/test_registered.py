@@ -23,7 +23,7 @@ from mixtea.export.formats import FORMATS as WRITTEN
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Reviewed
 from mixtea.io.formats.registry import FORMATS as READ
-from mixtea.io.sniff import detect_format
+from mixtea.io.formats.registry import detect_format
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Evidence, VotingState
 from mixtea.voters.registry import BUILT_IN, make_voter, voter_class
 

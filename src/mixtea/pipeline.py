@@ -44,6 +44,7 @@ from mixtea.graph.task import Task
 from mixtea.io.checks import synonym_counts, synonyms_line, task_warnings
 from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
+from mixtea.messages import visible
 from mixtea.progress import ProgressOption, progress_callbacks
 from mixtea.runs.checkpoints import Checkpoints, StopSignals
 from mixtea.runs.folder import read_learned
@@ -240,6 +241,8 @@ class TrainingRun(Callback):
 
         device = describe_device(choose_device(config.device))
         report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
+        if self.start.learned is not None:
+            report_notice(f"weights and calibration are those of {visible(self.start.learned)}")
         if config.approximations():
             report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
         for line in (columns := columns_by_voters(task, voters)):

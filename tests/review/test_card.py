@@ -211,6 +211,6 @@ def test_a_trained_run_has_cards(opened):
         assert card.probability == pytest.approx(model.probability[row, 0], abs=2e-3)
         told = {voice.name for voice in card.voter_evidence if voice.favours}
         assert told == {name for name, n in zip(model.voters, model.named[row, 0], strict=True) if n}
-        assert card.source.triples == model.degrees[0][model.sources[row]]
+        assert card.source.triples == model.task.source.degrees[model.sources[row]]
         maker, own = session.state.card_maker(row)
         assert len(maker.picture(own)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours

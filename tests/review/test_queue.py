@@ -175,7 +175,7 @@ def test_filters_by_probability_degree_and_voters(session):
     everything = open_rows(session)
     assert rows_of(session, state="all") == everything
     assert rows_of(session, least=0.5, most=0.9) == {r for r in everything if 0.5 <= best[r] <= 0.9}
-    degree = model.degrees[0][model.sources]
+    degree = model.task.source.degrees[model.sources]
     assert rows_of(session, least_degree=6) == {row for row in everything if degree[row] >= 6} != everything
     for wanted in (("propagation",), ("propagation", "forward")):
         named = [model.voters.index(name) for name in wanted]

@@ -19,8 +19,7 @@ from mixtea.review.decision import KNOWN, REPEAT
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import retrain
 from mixtea.review.model import Model
-from mixtea.review.queue import Filter, Item
-from mixtea.review.queue_positions import HOLD_SECONDS
+from mixtea.review.queue import HOLD_SECONDS, Filter, Item
 from mixtea.review.reviewers import measure_reviewers
 from mixtea.review.session import REPEAT_EVERY, Session, ShownPair, new_key
 from mixtea.review.training import BackgroundTraining
@@ -353,7 +352,7 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
     answer(session, "ann")
     assert session.positions.current_item("ann") not in (first, second)
     later = time.monotonic() + HOLD_SECONDS + 1
-    monkeypatch.setattr("mixtea.review.queue_positions.time.monotonic", lambda: later)
+    monkeypatch.setattr("mixtea.review.queue.time.monotonic", lambda: later)
     assert session.positions.current_item("cleo") == second  # held no more
 
 

@@ -47,8 +47,13 @@ FORMATS = {
         tables.write_tsv, relations.as_table(tables.write_tsv_rows), candidates=tables.write_tsv_rows,
         changes=tables.write_changes_tsv,
     ),
-    ".nt": Format(rdf.write_ntriples, relations.write_relations_ntriples, uses_iris=True),
-    ".ttl": Format(rdf.write_turtle, relations.write_relations_turtle, uses_iris=True),
+    ".nt": Format(
+        rdf.triple_writer(rdf.mapping_triples), rdf.triple_writer(relations.relation_triples), uses_iris=True
+    ),
+    ".ttl": Format(
+        rdf.triple_writer(rdf.mapping_triples, turtle=True), rdf.triple_writer(relations.relation_triples, turtle=True),
+        uses_iris=True,
+    ),
     ".rdf": Format(rdf.write_alignment, uses_iris=True),
     ".parquet": Format(tables.write_parquet, relations.write_relations_parquet, holds_unmapped=True),
     ".csv": Format(

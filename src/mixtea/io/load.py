@@ -19,6 +19,7 @@ from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.hints import column_hints, compared_columns
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.registry import format_warnings
 from mixtea.io.formats.sssom import Slots
 from mixtea.io.head import remembered_heads
 from mixtea.io.links.embedded import extract_links, links_by_ids, shared_id_warnings
@@ -35,13 +36,11 @@ from mixtea.io.links.read import (
 )
 from mixtea.io.links.resolve import require_unique_labels
 from mixtea.io.load_graph import existing_path, find_split, read_folder_graphs, read_graph
-from mixtea.io.memory.dispatch import InMemory, Input, parse_inputs, path_of
-from mixtea.io.name_files import NameFiles, read_synonyms
-from mixtea.io.naming import NameColumns
+from mixtea.io.memory.objects import InMemory, Input, parse_inputs, path_of
+from mixtea.io.naming import NameColumns, NameFiles, read_synonyms
 from mixtea.io.options import LoadOptions, TextOrTexts, as_texts, check_option_types
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths, plain_name, with_queries
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.sniff import format_warnings
 from mixtea.io.table_layout import use_separator
 from mixtea.io.vectors.load import with_vectors
 from mixtea.io.vectors.model_folder import model_folder

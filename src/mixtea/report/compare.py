@@ -13,7 +13,7 @@ from mixtea.decide.choose import Choice
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.evaluation.mapping_files import PairFile, read_pairs
-from mixtea.evaluation.scores import are_links
+from mixtea.evaluation.scores import ENDS, are_links
 from mixtea.graph.graph import Graph
 from mixtea.io.safe.limits import current_limits
 from mixtea.runs.reader import StoredRun
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 NEW, GONE, CHANGED, UNCHANGED = "new", "gone", "changed", "unchanged"
 CHANGES = (NEW, GONE, CHANGED, UNCHANGED)
 COLUMNS = ("change", "source", "target_before", "target", "probability_before", "probability")
-ENDS = ["source", "target"]
 CHANGE_REASONS = {
     "source gone": "the source entity is no longer in its graph",
     "target gone": "the target entity is no longer in its graph",

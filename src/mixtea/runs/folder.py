@@ -31,6 +31,7 @@ from mixtea.errors import RunError, shorten
 from mixtea.evaluation.scores import split_table
 from mixtea.graph.graph import SIDES
 from mixtea.graph.task import Task
+from mixtea.io.safe.limits import MIB
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
@@ -43,7 +44,6 @@ from mixtea.runs.answers import (
 )
 from mixtea.runs.atomic import HISTORY, RUN_FILES, atomic_folder, flush, resolve_place
 from mixtea.runs.safe_read import (
-    MIB,
     RESTORE_ADVICE,
     array_forms,
     check_file,

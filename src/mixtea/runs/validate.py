@@ -43,8 +43,12 @@ def is_count(value: Any, most: int = 2**53) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(type(word) is str for word in value)
+
+
 def is_text_dict(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(word) is str for word in value.values())
+    return isinstance(value, dict) and is_texts([*value.values()])
 
 
 _RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: required, and its check
@@ -125,10 +129,8 @@ def check_config(settings: Any) -> Config:
 
 def is_slot_row(row: Any) -> bool:
     """Check for two ids, and SSSOM slots of a link between them."""
-    return (
-        isinstance(row, list) and len(row) == 3 and all(type(end) is str for end in row[:2])
-        and is_text_dict(row[2]) and row[2].keys() <= {*SLOTS}
-    )  # fmt: skip
+    is_row = isinstance(row, list) and len(row) == 3 and is_texts(row[:2]) and is_text_dict(row[2])
+    return is_row and row[2].keys() <= {*SLOTS}
 
 
 WORD_LISTS = ("name_predicates", "kept_apart")  # of a graph, where it has some
@@ -138,20 +140,17 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
     """Check vocabulary.json: of both sides ids and relations, each once, and prefixes; slots of links; synonyms."""
     for side in SIDES:
         words = vocabulary[side]
-        for name in ("ids", "relations"):
-            found = words[name]
-            if not isinstance(found, list) or not all(type(word) is str for word in found):
+        lists = {"ids": words["ids"], "relations": words["relations"]}
+        lists |= {name: words.get(name, []) for name in WORD_LISTS}
+        for name, found in lists.items():
+            if not is_texts(found):
                 raise TypeError(f"the {name} of the {side} are not a list of texts")
-            if len(set(found)) != len(found):
+            if name in ("ids", "relations") and len(set(found)) != len(found):
                 raise ValueError(f"the {name} of the {side} repeat a text")
         if not is_text_dict(words.get("prefixes", {})):
             raise TypeError(f"the prefixes of the {side} are not texts")
         if type(words.get("iri", "")) is not str:
             raise TypeError(f"the IRI of the {side} is not a text")
-        for name in WORD_LISTS:
-            listed = words.get(name, [])
-            if not isinstance(listed, list) or not all(type(word) is str for word in listed):
-                raise TypeError(f"the {name} of the {side} are not a list of texts")
     if not all(map(is_slot_row, vocabulary.get("slots", []))):
         raise TypeError("what is said of a link is not a texts")
     check_synonyms(vocabulary.get("synonyms", []))
@@ -172,10 +171,8 @@ def check_compared(pairs: Any) -> None:
 
 def check_synonyms(groups: Any) -> None:
     """Check that these are groups of words as a task has them: in order, and no word in two of them."""
-    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
-        raise TypeError("the synonyms are not groups")
-    if not all(type(word) is str for group in groups for word in group):
-        raise TypeError("a synonym is not a text")
+    if not isinstance(groups, list) or not all(map(is_texts, groups)):
+        raise TypeError("the synonyms are not groups of texts")
     if merge_groups(groups) != tuple(map(tuple, groups)):
         raise ValueError("the synonyms are not in order, or a word is in two groups")
 
