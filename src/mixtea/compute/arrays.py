@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixtea.compute.scored_pairs import as_numpy
-
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -25,29 +23,33 @@ State = dict[str, Any]  # nested values that JSON knows, and arrays
 Arrays = Mapping[str, np.ndarray]
 
 
-def as_array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().contiguous().numpy()
+def as_numpy(values: Any) -> np.ndarray:
+    """Return an array as it is, a tensor on any device as an array."""
+    return values if isinstance(values, np.ndarray) else values.detach().cpu().contiguous().numpy()
 
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: as_array(value) for name, value in tensors.items()}
+    return {name: as_numpy(value) for name, value in tensors.items()}
+
+
+def to_tensor(values: Any, device: torch.device | None = None) -> Tensor:
+    """Return an array or a tensor as a tensor on a device, in the same memory if it is there."""
+    import torch
+
+    return torch.as_tensor(values, device=device)
 
 
 def as_tensors(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
-    import torch
-
-    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+    return {name: to_tensor(array, device) for name, array in arrays.items()}
 
 
 def checked_rows(array: Any, n: int, like: Tensor, width: int | None = None) -> Tensor:
     """Return whole numbers below n, [p] or [p, width], on the device of `like`; ValueError for anything else."""
-    import torch
-
     if array.dtype != np.int64 or array.shape[1:] != (() if width is None else (width,)):
         raise ValueError(f"rows of shape {array.shape}, type {array.dtype}")
     if array.size and not (array.min() >= 0 and array.max() < n):
         raise ValueError(f"rows outside 0..{n - 1}")
-    return torch.from_numpy(array).to(like.device)
+    return to_tensor(array, like.device)
 
 
 def read_only(value: Any) -> Any:
