@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -245,3 +246,42 @@ def test_a_rejected_pair_is_never_a_candidate(rings):
 
 def test_who_needs_neither_triples_nor_vectors_knows_every_entity():
     assert cover_isolated([Silent()]) and not cover_isolated(bind("forward", "backward", "propagation", "agreement"))
+
+
+@register
+class Unneeded(Voter):
+    """A voter of vectors that no graph here came with; it must not be asked for anything."""
+
+    name = "unneeded"
+    needs = ("own_vectors",)
+
+    def propose(self, state):
+        raise AssertionError("asked to propose")
+
+    def score(self, pairs, state):
+        raise AssertionError("asked to score")
+
+    def learn(self, state):
+        raise AssertionError("asked to learn")
+
+
+def test_a_voter_without_inputs_is_not_asked_and_has_no_opinion(rings):
+    voters = ("forward", "backward", "propagation", "agreement")
+    few = {"max_epochs": 2, "entity_dim": 8, "relation_dim": 4, "precision": "float64"}
+    one, other = (
+        Trainer(rings, Config.preset("best", **SMALL | few | {"voters": names}), CPU)
+        for names in (voters, (*voters, "unneeded"))
+    )
+    usual, found = one.train(), other.train()
+    assert found.opinions.scores["unneeded"].isnan().all()
+    assert torch.equal(found.opinions.belief, usual.opinions.belief)
+
+
+def test_the_belief_and_the_sure_pairs_are_those_of_the_last_opinions(rings):
+    trainer = Trainer(rings, Config.preset("best", **SMALL | {"max_epochs": 1}), CPU)
+    council = trainer.council
+    council.prepare()
+    sure = council.sure_pairs()
+    assert len(sure) and council.sure_pairs() is sure
+    council.opinions = replace(council.opinions, belief=torch.zeros_like(council.opinions.belief))
+    assert not len(council.sure_pairs())

@@ -1,8 +1,11 @@
 """Clusters of entities of several graphs."""
 
+import json
+
 import pandas as pd
 import pytest
 
+from mixtea import ConfigError, RunError
 from mixtea.decide.clusters import Clusters
 from mixtea.decide.mapping import FURTHER_TARGET, MAPPED, Mapping
 
@@ -66,3 +69,26 @@ def test_a_mapping_has_clusters(shared):
     frame = frame.assign(given=False, decision=[MAPPED, MAPPED, FURTHER_TARGET, "no counterpart"])
     found = Mapping(None, None, frame).clusters()
     assert found.sizes().tolist() == ([3, 2] if shared else [2, 2, 2]) and "d" not in found.frame["id"].tolist()
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".csv", ".json"])
+def test_clusters_are_written_with_a_row_per_entity(tmp_path, ending):
+    clusters, path = Clusters.of_pairs([*CHAIN, ("a", "NA", "b", "1e5", 0.5)]), tmp_path / f"c{ending}"
+    assert clusters.write(path) == 7
+    if ending == ".json":
+        found = pd.DataFrame(json.loads(path.read_text())["clusters"])
+    else:
+        found = pd.read_csv(path, sep="\t" if ending == ".tsv" else ",", dtype={"id": str}, keep_default_na=False)
+    pd.testing.assert_frame_equal(found, clusters.frame, check_dtype=False)
+    with pytest.raises(RunError, match="already there"):
+        clusters.write(path)
+    assert clusters.write(path, overwrite=True) == 7
+
+
+def test_what_no_file_can_hold_is_refused(tmp_path):
+    clusters = Clusters.of_pairs([("a", "1\t2", "b", "x", 0.9)])
+    with pytest.raises(RunError):
+        clusters.write(tmp_path / "c.tsv")
+    with pytest.raises(ConfigError):
+        clusters.write(tmp_path / "c.nt")
+    assert not list(tmp_path.iterdir())

@@ -10,7 +10,10 @@ import torch
 from conftest import SMALL_STRUCTURE
 
 from mixtea import MixTEA
+from mixtea import aligner as aligner_module
 from mixtea.compute.scored_pairs import pairs_of_keys
+from mixtea.config import STRUCTURE_VOTERS
+from mixtea.decide import decode as decode_module
 from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.decoders import rank_top
 from mixtea.errors import ConfigError, RunError
@@ -217,3 +220,19 @@ def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
         best._last = last
     with pytest.raises(RunError, match=r"opinions\.safetensors: damaged|run\.json: damaged .*voter_weights"):
         MixTEA.load(tmp_path / "run")
+
+
+def test_voters_are_bound_once_and_a_loaded_aligner_answers_the_same(rings, tmp_path, monkeypatch):
+    """The training hands its voters on; other settings, and an aligner that was loaded, bind their own."""
+    bound = []
+    for module in (aligner_module, decode_module):
+        real = module.bind_voters
+        monkeypatch.setattr(module, "bind_voters", lambda *args, real=real: bound.append(args[2]) or real(*args))
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE | {"max_epochs": 2}).fit(rings)
+    aligner.save(tmp_path / "run")
+    frame = aligner.map().to_frame()
+    assert len(bound) == 1 and set(bound[0]) == set(STRUCTURE_VOTERS)
+    loaded = MixTEA.load(tmp_path / "run")
+    assert loaded.map().to_frame().equals(frame)
+    aligner.predict(voters=STUDENT)
+    assert bound[1:] and all(set(names) <= set(STRUCTURE_VOTERS) for names in bound[1:])

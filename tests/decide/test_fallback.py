@@ -14,11 +14,11 @@ from safetensors.numpy import load_file
 from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.council import council
-from mixtea.decide import fallback as left_over
+from mixtea.decide import decoders as left_over
 from mixtea.decide import predict
 from mixtea.decide.answers import FallbackTargets, Ranked
 from mixtea.decide.choose import Choice
-from mixtea.decide.fallback import fallback_targets
+from mixtea.decide.decoders import fallback_targets
 from mixtea.runs.answers import check_answers, mapping_arrays
 from mixtea.runs.reader import StoredRun
 

@@ -17,7 +17,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.text_column import TextColumn
 from mixtea.relations import alignment as module
-from mixtea.relations.alignment import COLUMNS, relations_of
+from mixtea.relations.alignment import RELATION_COLUMNS, relations_of
 from mixtea.runs.reader import StoredRun
 
 N = 8
@@ -77,7 +77,7 @@ def test_names_differ_and_statements_tell(town):
     assert repr(found) == "Relations(3 of kind relation, 1 of kind attribute, 2 of kind class)" and len(found) == 6
     frame = found.to_frame().set_index("source")
     assert frame.loc["mayor of", ["count", "source_count", "target_count"]].tolist() == [3, 3, N]
-    assert frame.loc["human", "score"] == pytest.approx(N / (N + module.Z**2))
+    assert frame.loc["human", "score"] == pytest.approx(N / (N + module.LOWER_Z**2))
     assert found.frame["kind"].unique().tolist() == ["relation", "attribute", "class"]
     assert all(scores.is_monotonic_decreasing for _, scores in found.frame.groupby("kind")["score"])
 
@@ -105,7 +105,7 @@ def test_what_is_believed_less_counts_less(town):
 def test_one_meeting_is_no_certainty_and_low_scores_are_left_out():
     one = mapping(graph([("a", "r", "b")]), graph([("A", "q", "B")]))
     found = relations_of(one)
-    assert found.frame["score"].tolist() == pytest.approx([1 / (1 + module.Z**2)])
+    assert found.frame["score"].tolist() == pytest.approx([1 / (1 + module.LOWER_Z**2)])
     assert len(relations_of(one, 0.3)) == len(found.above(0.3)) == 0
     with pytest.raises(ConfigError, match="min_score must be from 0 to 1, not 2"):
         relations_of(one, 2)
@@ -192,7 +192,7 @@ def test_a_datatype_says_what_is_a_number():
 def test_nothing_in_common_is_an_empty_table(town):
     for pairs in ([("p0", "P0", 1.0)], [("p0", None, 0.9)]):
         empty = relations_of(mapping(graph([("p0", "r", "x")]), graph([("P0", "q", "y")]), pairs))
-        assert len(empty) == 0 and tuple(empty.frame.columns) == COLUMNS
+        assert len(empty) == 0 and tuple(empty.frame.columns) == RELATION_COLUMNS
     nothing = graph([])
     assert len(relations_of(Mapping(nothing, nothing, town.frame[:0]))) == 0
 

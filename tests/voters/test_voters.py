@@ -227,7 +227,7 @@ def test_agreement_and_propagation_name_the_neighbours_that_speak():
 
 
 def test_agreement_is_silent_about_relations_with_too_many_neighbours(monkeypatch):
-    monkeypatch.setattr(agreement_steps, "MAX_NEIGHBOURS_PER_RELATION", 0)
+    monkeypatch.setattr(meetings, "MAX_NEIGHBOURS_PER_RELATION", 0)
     voter, asked, state = agreement_voter()
     assert voter.score(asked, state).tolist() == [0.0] * 9
 

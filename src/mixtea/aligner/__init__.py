@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from typing import Any
@@ -49,6 +49,7 @@ from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
 from mixtea.training.recovery import train_with_recovery
 from mixtea.training.warm_start import WarmStart
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import Learned, LearnedProbabilities, LearnedView
 from mixtea.voters.registry import package_of
 
@@ -64,6 +65,7 @@ class MixTEA(Scoring):
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
+    _bound: Sequence[Voter] = ()  # the voters of the last training that decide, until they have
     _threads: int | None = None  # of a training that went on with another number of threads than this process has
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
@@ -203,6 +205,9 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self.config_ = config
+        self._bound = deciding
+        for voter in deciding:
+            voter.release()
         self._fitted_as = self.preset, self.chosen_settings()
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
@@ -238,7 +243,7 @@ class MixTEA(Scoring):
         """Return [n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad(), reproducible(self.config.deterministic, self._threads):
+            with torch.no_grad(), reproducible(self.config.deterministic, self._threads), enough_memory():
                 self._vectors = self._student()
         return self._vectors
 
@@ -250,7 +255,7 @@ class MixTEA(Scoring):
         if self._answers is None or self._answers_by != config:
             with reproducible(config.deterministic, self._threads):
                 predictor = self._predictor(config)
-                self._answers, self._answers_by = predictor.answers(), config
+                self._answers, self._answers_by, self._bound = predictor.answers(), config, ()
             self._learned_probabilities = predictor.pairs.learned
             self._matcher = None
         return self._answers
@@ -486,7 +491,12 @@ class MixTEA(Scoring):
         return self._predictor(config, once=not shared_targets, multiple_targets=share).answers(k)
 
     def _predictor(self, config: Config, *, once: bool = True, multiple_targets: float | None = None) -> Predictor:
-        how: dict[str, Any] = {"once": once, "multiple_targets": multiple_targets, "given": self._given}
+        how: dict[str, Any] = {
+            "once": once,
+            "multiple_targets": multiple_targets,
+            "given": self._given,
+            "bound": self._bound,
+        }
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, **how)
 
     def save(

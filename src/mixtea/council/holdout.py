@@ -74,4 +74,4 @@ def _judge_held_out(known: Council, voters: Sequence[Voter], held: np.ndarray) -
 
 def _rebind(voter: Voter, task: Task, config: Config) -> Voter:
     """Return the voter as it would be with fewer links; voters of text judge each link as unknown anyway."""
-    return voter if voter.leaves_links_out else make_voter(voter.name, task, config)
+    return voter if voter.leaves_links_out or not voter.has_inputs else make_voter(voter.name, task, config)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
+from mixtea.io.paths import PathOrStr, as_path
 
 COLUMNS = ("cluster", "graph", "id", "probability")
 PAIR_COLUMNS = ("graph", "id", "other_graph", "other_id", "probability")
@@ -125,6 +126,20 @@ class Clusters:
     def conflicts(self) -> pd.DataFrame:
         """Return the entities that share their cluster with another one of the same graph."""
         return self.frame[self.frame.duplicated(["cluster", "graph"], keep=False)].reset_index(drop=True)
+
+    def write(self, path: PathOrStr, *, overwrite: bool = False) -> int:
+        """Write a row per entity to a .tsv, .csv or .json file, whole or not at all; return how many.
+
+        Raises ConfigError for another ending, RunError if the file exists, cannot be written or cannot hold an id.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Clusters.of_pairs([("a", "1", "b", "x", 0.9)]).write(f"{folder}/clusters.tsv")
+        2
+        """
+        from mixtea.export.formats import write_clusters  # a later room, imported on use alone
+
+        return write_clusters(self, as_path(path, "path"), overwrite=overwrite)
 
     def sizes(self) -> np.ndarray:
         """Return [n]: the number of entities of each cluster."""

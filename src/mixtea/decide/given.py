@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from mixtea.compute.arrays import as_numpy
 from mixtea.compute.similarity import nearness, unit
 from mixtea.config import Config
 from mixtea.decide.candidates import Candidates
@@ -57,7 +58,7 @@ def _linked_candidates(
     if config.metric == "cosine":
         own, others = unit(own), unit(others)
     for row, source in enumerate(sources.tolist()):
-        near = nearness(own[source][None], others, config.metric)[0].double().cpu().numpy()
+        near = as_numpy(nearness(own[source][None], others, config.metric)[0].double())
         given, rejected = (_targets_of(links, source, len(near)) for links in (task.train, task.rejected))
         best = np.lexsort((-near, rejected, ~given))[: shape[1]]
         target[row], score[row], probability[row] = best, near[best], given[best] / given.sum()

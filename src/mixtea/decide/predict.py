@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities
 from mixtea.callbacks import report_step
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, union
+from mixtea.compute.scored_pairs import ScoredPairs, union
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
-from mixtea.decide.decode import Decoded, StoredOpinions, decode
-from mixtea.decide.decoders import rank_top
-from mixtea.decide.fallback import fallback_targets
-from mixtea.decide.ranked_links import RankedLinks
+from mixtea.decide.decode import Decoded, RankedLinks, StoredOpinions, decode
+from mixtea.decide.decoders import fallback_targets, rank_top
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.registry import outside_evidence
 
@@ -49,9 +49,9 @@ class Predictor:
     def __init__(
         self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
         packages: Table[str, str] | None = None, decoded: Decoded | None = None, *, once: bool = True,
-        multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
+        multiple_targets: float | None = None, given: LearnedProbabilities | None = None, bound: Sequence[Voter] = (),
     ) -> None:  # fmt: skip
-        self.given = given
+        self.given, self.bound = given, bound
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
         self.source_index = task.open_sources()
@@ -60,7 +60,7 @@ class Predictor:
 
     @cached_property
     def decoded(self) -> Decoded:
-        return decode(self.vectors, self.task, self.config, self.last, self.packages)
+        return decode(self.vectors, self.task, self.config, self.last, self.packages, self.bound)
 
     @cached_property
     def pairs(self) -> PairProbabilities:
@@ -124,7 +124,7 @@ class Predictor:
         return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
 
     def _joint(self, links: np.ndarray) -> Tensor:
-        return torch.as_tensor(self.task.joint_index.of_pairs(links), device=self.vectors.device)
+        return to_tensor(self.task.joint_index.of_pairs(links), self.vectors.device)
 
     def _decided(self) -> tuple[Ranked, np.ndarray]:
         """Return the target that each source is assigned and its likeliest other one; and whether it is assigned any.

@@ -42,7 +42,7 @@ def as_table(write: Callable[[Rows, Path], int]) -> Callable[[Relations, Path, M
 
 def write_relations_parquet(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
     """Write all columns."""
-    check_text(relations.frame, path, "id")
+    check_text(Rows(relations.frame, "relations", kind="id"), path)
     write_columns(relations.frame, path, metadata)
     return len(relations)
 

@@ -39,16 +39,23 @@ CSV_COLUMNS = (*SIDES, "probability", "decision")
 ROUNDED = ("probability", "probability_before", "runner_up_probability", "score")
 NUMBERS, FLAGS = (*ROUNDED, "count", "source_count", "target_count"), ("given", "inverse")
 PARQUET_KINDS = dict.fromkeys(NUMBERS, pa.float64()) | dict.fromkeys(FLAGS, pa.bool_())
-_FOREIGN_TEXTS = {*SIDES, "source_label", "target_label", "runner_up"}  # columns that others have written
+_FOREIGN_TEXTS = {
+    *SIDES,
+    "id",
+    "graph",
+    "source_label",
+    "target_label",
+    "runner_up",
+}  # columns that others have written
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _UNQUOTED = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 
 
 class Rows(NamedTuple):
-    """A table to write, with the columns source and target.
+    """A table to write, with columns of ids: source and target, unless `ends` names others.
 
     `name` is what JSON calls the rows, `head` the metadata that it holds. `links_from` is the origin of links, None
-    where it does not matter. `kind` is what source and target are, `advice` what to do where a line cannot hold one.
+    where it does not matter. `kind` is what the ids are of, `advice` what to do where a line cannot hold one.
     """
 
     frame: pd.DataFrame
@@ -57,16 +64,19 @@ class Rows(NamedTuple):
     head: Table[str, Any] = {}
     kind: str = "entity"
     advice: str = DEFAULT_ADVICE
+    ends: tuple[str, ...] = SIDES
+
+    def ids(self) -> list[str | None]:
+        return [id for end in self.ends for id in optional_texts(self.frame[end])]
 
     def with_origin(self) -> pd.DataFrame:
         """Return the rows with a column for the origin of links that were not given."""
         return add_link_origin(self.frame, self.links_from or "given")
 
 
-def check_text(frame: pd.DataFrame, path: Path, kind: str) -> None:
+def check_text(rows: Rows, path: Path) -> None:
     """Refuse ids that no encoding can hold."""
-    ids = [*optional_texts(frame["source"]), *optional_texts(frame["target"])]
-    raise_unsupported(path, surrogate_problems(ids), kind)
+    raise_unsupported(path, surrogate_problems(rows.ids()), rows.kind)
 
 
 def add_link_origin(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
@@ -108,7 +118,7 @@ def write_tsv_rows(rows: Rows, path: Path) -> int:
 
 
 def _write_lines(rows: Rows, path: Path, *, header: bool) -> int:
-    ids = dict.fromkeys([*rows.frame["source"].tolist(), *rows.frame["target"].tolist()])
+    ids = dict.fromkeys(id for end in rows.ends for id in rows.frame[end].tolist())
     problems = {id: what for id in ids if (what := line_problem(id, rows.advice))}
     raise_unsupported(path, problems, rows.kind)
     shown = {name: rows.frame[name].map("{:.6f}".format, na_action="ignore") for name in NUMBERS if name in rows.frame}
@@ -157,14 +167,14 @@ def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | Non
 
 def write_csv_rows(rows: Rows, path: Path) -> int:
     """Write a table with a header; return the number of rows."""
-    check_text(rows.frame, path, rows.kind)
-    _write_fields(rows.with_origin(), path)
+    check_text(rows, path)
+    _write_fields(rows.with_origin(), path, rows.ends)
     return len(rows.frame)
 
 
-def _write_fields(frame: pd.DataFrame, path: Path) -> None:
+def _write_fields(frame: pd.DataFrame, path: Path, ends: tuple[str, ...] = SIDES) -> None:
     """Write a table, quoted where needed; refuse empty ids, which would read as missing."""
-    if any((frame[name] == "").any() for name in SIDES):
+    if any((frame[name] == "").any() for name in ends):
         raise_unsupported(path, {"": "has an empty id, which .csv cannot tell from none. Use .json."})
     shown = text_frame(frame)
     warn_about_formulas((text for name in shown if name in _FOREIGN_TEXTS for text in shown[name].tolist()), path)
@@ -201,7 +211,7 @@ def write_json(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
 
 def write_json_rows(rows: Rows, path: Path) -> int:
     """Write the head, and under its name the rows of a table; return how many."""
-    check_text(rows.frame, path, rows.kind)
+    check_text(rows, path)
     _write_objects(rows, path)
     return len(rows.frame)
 

@@ -166,7 +166,9 @@ class Task:
 
     def _pairs(self, joint: np.ndarray) -> np.ndarray:
         self._two()
-        return self.joint_index.to_pairs(joint)
+        pairs = self.joint_index.to_pairs(joint)
+        pairs.flags.writeable = joint.flags.writeable  # a view that voters from outside get cannot be written to
+        return pairs
 
     @cached_property
     def joint_index(self) -> JointIndex:

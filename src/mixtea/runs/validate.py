@@ -23,7 +23,7 @@ from mixtea.compute.arrays import (
     is_numbers,
 )
 from mixtea.config import PRESETS, Config
-from mixtea.council.trace import COLUMNS
+from mixtea.council.trace import TRACE_COLUMNS
 from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
@@ -284,7 +284,7 @@ def vector_type(config: Config) -> str:
 
 def trace_forms(n_voters: int) -> dict[str, Form]:
     """Return the expected arrays of votes.safetensors."""
-    return dict.fromkeys(COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
+    return dict.fromkeys(TRACE_COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
 
 
 def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:

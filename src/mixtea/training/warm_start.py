@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.scored_pairs import SCORE, ScoredPairs, as_numpy
+from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.council.council import Council
 from mixtea.council.opinions import Opinions, calibrated_opinions, compute_belief, score_factors, total_score
 from mixtea.decide.decode import StoredOpinions
@@ -122,15 +123,15 @@ def copy_vectors(student: Encoder, old: Mapping[str, Tensor], old_task: Task, ta
         current[name].copy_(old[name])
     known = _entities(old_task, task)
     device, dtype = current["entity"].device, current["entity"].dtype
-    there = torch.from_numpy(known >= 0).to(device)
-    current["entity"][there] = old["entity"].to(device, dtype)[torch.from_numpy(known[known >= 0]).to(device)]
+    there = to_tensor(known >= 0, device)
+    current["entity"][there] = old["entity"].to(device, dtype)[to_tensor(known[known >= 0], device)]
     _from_neighbours(current["entity"], there, student)
     if "relation" in current:
         if _n_relations(old_task, student) != len(old["relation"]):
             raise ConfigError("A warm start needs the setting shared_relations of the earlier run.")
         number = _relations(old_task, task, student.config.shared_relations)
-        kept = torch.from_numpy(number >= 0).to(device)
-        current["relation"][kept] = old["relation"].to(device, dtype)[torch.from_numpy(number[number >= 0]).to(device)]
+        kept = to_tensor(number >= 0, device)
+        current["relation"][kept] = old["relation"].to(device, dtype)[to_tensor(number[number >= 0], device)]
     for name, norm in fresh.items():  # as long as random ones: the longer a vector, the slower it turns
         current[name].mul_(norm / current[name].norm())
     return int((known >= 0).sum())
