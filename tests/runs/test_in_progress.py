@@ -109,6 +109,8 @@ def test_differences_are_named(start, tiny):
     assert start.differences(other) == ["max_epochs is 3, not 4", "it began with /some/run, not with none"]
     fewer = module.replace(start, task=tiny.replace(train=tiny.train[:1]))
     assert start.differences(fewer) == ["the graphs or links are others"]
+    taught = replace(start, learned="/some/run")
+    assert taught.differences(start) == ["it applies what /some/run learned, not no run"]
 
 
 def test_what_is_older_is_forgotten_only_when_the_new_is_written(work, start, monkeypatch):
