@@ -55,7 +55,7 @@ def checked_rows(array: Any, n: int, like: Tensor, width: int | None = None) -> 
 def read_only(value: Any) -> Any:
     """Return the same value, in the same memory, with all arrays and mappings in it read-only.
 
-    Dataclasses, named tuples and mappings are searched; a tensor becomes an array; all else is unchanged.
+    Dataclasses, tuples and mappings are searched; a tensor becomes an array; all else is unchanged.
 
     >>> array = np.zeros(2)
     >>> read_only({"a": array})["a"].flags.writeable, array.flags.writeable
@@ -67,8 +67,9 @@ def read_only(value: Any) -> Any:
         return view
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: read_only(getattr(value, field.name)) for field in fields(value)})
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(read_only, value))
+    if isinstance(value, tuple):
+        parts = map(read_only, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
         return MappingProxyType({name: read_only(part) for name, part in value.items()})
     return value
