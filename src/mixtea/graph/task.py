@@ -166,7 +166,9 @@ class Task:
 
     def _pairs(self, joint: np.ndarray) -> np.ndarray:
         self._two()
-        return self.joint_index.to_pairs(joint)
+        found = self.joint_index.to_pairs(joint)
+        found.flags.writeable = joint.flags.writeable  # not in what voters from outside are given
+        return found
 
     @cached_property
     def joint_index(self) -> JointIndex:
