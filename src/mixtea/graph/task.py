@@ -166,9 +166,9 @@ class Task:
 
     def _pairs(self, joint: np.ndarray) -> np.ndarray:
         self._two()
-        pairs = self.joint_index.to_pairs(joint)
-        pairs.flags.writeable = joint.flags.writeable  # a view that voters from outside get cannot be written to
-        return pairs
+        found = self.joint_index.to_pairs(joint)
+        found.flags.writeable = joint.flags.writeable  # not in what voters from outside are given
+        return found
 
     @cached_property
     def joint_index(self) -> JointIndex:
