@@ -34,21 +34,22 @@ class WarmStart(NamedTuple):
     last: StoredOpinions | None = None
     views: Mapping[str, LearnedView] = {}
 
+    def kept_views(self, task: Task) -> Mapping[str, LearnedView]:
+        """Return the weights of names and values that still hold, since the training links are mostly the same."""
+        place = [_indices(old, new) for old, new in _sides(self.task, task)]
+        return self.views if _links_in_common(self.task, task, place) >= MIN_COMMON_LINKS else {}
+
 
 @torch.no_grad()
 def restore_candidates(council: Council, start: WarmStart) -> ScoredPairs | None:
     """Give a council the earlier candidates of entities that are still there, and its sure pairs where nothing changed.
 
-    Where the training links are mostly the same, voters keep the weights of names and values that were learned from
-    them, and the earlier opinions on held-out training links are returned.
+    Return the earlier opinions on held-out training links, if these are mostly the same.
     """
     if start.last is None:
         return None
     task, last, config = council.task, start.last, council.config
     place = [_indices(old, new) for old, new in _sides(start.task, task)]
-    same_links = _links_in_common(start.task, task, place) >= MIN_COMMON_LINKS
-    if same_links and council.given is None:
-        council.apply_views(start.views)
     shape = task.joint_index.shape
     ends = [place[side][last.pairs.ends[side]] for side in (0, 1)]
     scores = {SCORE + name: s.astype(config.precision) for name, s in last.pairs.scores.items()}
@@ -66,7 +67,9 @@ def restore_candidates(council: Council, start: WarmStart) -> ScoredPairs | None
     ours, theirs = as_numpy(sure).T
     council.start_from(sure[(~(changed[0][ours] | changed[1][theirs])).nonzero()[0]])
     linked = np.isin(found.source, task.train[:, 0]) | np.isin(found.target, task.train[:, 1])
-    return found.where(linked) if linked.any() and same_links else None
+    if not linked.any() or _links_in_common(start.task, task, place) < MIN_COMMON_LINKS:
+        return None
+    return found.where(linked)
 
 
 def _links_in_common(old: Task, new: Task, place: list[np.ndarray]) -> float:
