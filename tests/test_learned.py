@@ -113,19 +113,3 @@ def test_an_interrupted_training_goes_on_with_the_same_and_with_no_other(taught,
     whole.save(tmp_path / "taught", overwrite=True)
     with pytest.raises(RunError, match="not the run any more"):
         train(None, tmp_path / "other", resume=True, callbacks=Callback())
-
-
-def test_a_warm_start_keeps_the_weights_that_the_same_links_have_taught(taught, told, monkeypatch):
-    monkeypatch.setattr(similarity, "learn_weights", lambda *args, **more: pytest.fail("fitted again"))
-    warm = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(told, warm_start=taught)
-    for name, view in taught.learned_.views.items():
-        assert np.array_equal(warm.learned_.views[name].weights, view.weights)
-
-
-def test_a_warm_start_with_other_links_weighs_anew(taught, told, monkeypatch):
-    fitted, real = [], similarity.learn_weights
-    monkeypatch.setattr(similarity, "learn_weights", lambda *args, **more: fitted.append(1) or real(*args, **more))
-    half = len(told.train) // 2
-    fewer = told.replace(train=told.test[:half], test=told.train)
-    MixTEA(preset="best", seed=1, **SMALL_BEST).fit(fewer, warm_start=taught)
-    assert fitted
