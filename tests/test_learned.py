@@ -113,3 +113,14 @@ def test_an_interrupted_training_goes_on_with_the_same_and_with_no_other(taught,
     whole.save(tmp_path / "taught", overwrite=True)
     with pytest.raises(RunError, match="not the run any more"):
         train(None, tmp_path / "other", resume=True, callbacks=Callback())
+
+
+def test_a_warm_start_that_is_resumed_learns_the_same(taught, told, tmp_path):
+    """Its hold-out is that of the earlier training, which the checkpoint holds."""
+    settings = SMALL_BEST | {"max_epochs": 2, "seed": 4}
+    whole = MixTEA(preset="best", **settings).fit(told, warm_start=taught)
+    how = dict(warm_start=taught, checkpoints=Checkpoints(tmp_path, every=0))
+    with pytest.raises(KeyboardInterrupt):
+        MixTEA(preset="best", **settings).fit(told, **how, callbacks=StopFirst())
+    resumed = MixTEA(preset="best", **settings).fit(told, **how)
+    assert resumed.learned_.to_json() == whole.learned_.to_json() and resumed.map().frame.equals(whole.map().frame)
