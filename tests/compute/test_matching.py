@@ -136,3 +136,20 @@ def test_the_shift_adds_up_the_pairs_that_count():
     counts = np.array([True, False, True, False])
     _, after = shift_for_total(pairs, np.zeros(4), 1.5, counts=counts)
     assert after.probability == pytest.approx([0.75] * 4, abs=0.01)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_pairs_that_are_hardly_possible_change_nothing_for_the_others(several, monkeypatch):
+    """They are left out of the sums, and have a probability all the same."""
+    drawn = np.random.default_rng(3)
+    key = np.unique(drawn.integers(0, 200 * 150, 2000))
+    pairs = ScoredPairs.of((key // 150, key % 150), (200, 150))
+    odds = np.where(drawn.random(len(key)) < 0.1, drawn.normal(1, 3, len(key)), drawn.uniform(-60, -5, len(key)))
+    free = drawn.random(200) < 0.2 if several else None
+    sparse = matching(pairs, odds, several=free)
+    monkeypatch.setattr("mixtea.compute.matching.MAX_COUNTED_SHARE", 0.0)
+    dense = matching(pairs, odds, several=free)
+    assert (np.exp(odds) < 1e-9).mean() > 0.3
+    np.testing.assert_allclose(sparse.probability, dense.probability, atol=2e-4, rtol=2e-3)
+    again = matching(pairs, odds + 0.1, several=free, start=sparse.messages)
+    assert np.abs(again.probability - matching(pairs, odds + 0.1, several=free).probability).max() < 1e-3

@@ -23,6 +23,8 @@ from mixtea.compute.scored_pairs import ScoredPairs
 MESSAGE_ROUNDS = 60
 MIN_MOVED = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
+MIN_WEIGHT = 1e-9  # of a pair that counts in sums: others change none by more than their number times that
+MAX_COUNTED_SHARE = 0.8  # of the pairs: beyond, sums over all of them are as quick
 WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
 MIN_SLOPE = 1e-3  # of the logarithm of a sum of probabilities, by the number that is added to their log-odds
 MIN_SHIFT_STEP = 1e-3  # of numbers that are tried without rivals
@@ -71,10 +73,50 @@ def matching(
     >>> matching(pairs, np.array([3.0, 3.0, 3.0])).probability.round(3)
     array([0.911, 0.043, 0.911])
     """
-    (source, target), shape = pairs.ends, pairs.shape
     weight = np.exp(np.clip(log_odds, -MAX_LOG_ODDS, MAX_LOG_ODDS))
+    counted = np.flatnonzero(weight >= MIN_WEIGHT)
+    whole = len(counted) > MAX_COUNTED_SHARE * len(weight)
+    messages = start or Messages(np.ones(len(weight)), np.ones(len(weight)))
+    if whole:
+        messages = _converged(pairs, weight, messages, several, rounds)
+    else:
+        part = ScoredPairs.of([end[counted] for end in pairs.ends], pairs.shape)
+        began = Messages(*(message[counted] for message in messages))
+        messages = _spread(pairs, weight, counted, _converged(part, weight[counted], began, several, rounds), several)
+    (source, target), shape = pairs.ends, pairs.shape
+    reached = weight * messages.to_source
+    total = 1 + np.bincount(source, reached, minlength=shape[0])[source]
+    if several is not None:
+        total = np.where(several[source], 1 + reached, total)
+    probability = reached / total
+    over = np.maximum(np.bincount(target, probability, minlength=shape[1]), 1.0)
+    return Matching(probability / over[target], messages)
+
+
+def _spread(
+    pairs: ScoredPairs, weight: np.ndarray, counted: np.ndarray, found: Messages, several: np.ndarray | None
+) -> Messages:
+    """Return the messages of all pairs from the final ones of those that count in the sums."""
+    to_target, to_source = np.zeros(len(weight)), np.zeros(len(weight))
+    to_target[counted], to_source[counted] = found
+    new = Messages(
+        _alone(pairs.source, weight * to_source, pairs.shape[0]),
+        _alone(pairs.target, weight * to_target, pairs.shape[1]),
+    )
+    if several is not None:
+        new.to_target[several[pairs.source]] = 1.0
+    for whole, part in zip(new, found, strict=True):
+        whole[counted] = part
+    return new
+
+
+def _converged(
+    pairs: ScoredPairs, weight: np.ndarray, start: Messages, several: np.ndarray | None, rounds: int
+) -> Messages:  # fmt: skip
+    """Send messages until they are final, from both ends of each pair in turn."""
+    (source, target), shape = pairs.ends, pairs.shape
     free = None if several is None else several[source]
-    to_target, to_source = start or Messages(np.ones(len(source)), np.ones(len(source)))
+    to_target, to_source = start
     for _ in range(rounds):
         before = Messages(to_target, to_source)
         to_target = _damped(to_target, _alone(source, weight * to_source, shape[0]))
@@ -85,12 +127,7 @@ def matching(
         # As a share: a small message counts as much as a large one where its pair has a large weight.
         if _change(to_target, before.to_target) < MIN_MOVED and _change(to_source, before.to_source) < MIN_MOVED:
             break
-    reached = weight * to_source
-    total = np.bincount(source, reached, minlength=shape[0])[source]
-    total = 1 + (total if free is None else np.where(free, reached, total))
-    probability = reached / total
-    over = np.maximum(np.bincount(target, probability, minlength=shape[1]), 1.0)
-    return Matching(probability / over[target], Messages(to_target, to_source))
+    return Messages(to_target, to_source)
 
 
 # The steps below write into arrays of their own: a fresh one for every step would take longer than the arithmetic.
