@@ -23,8 +23,8 @@ from mixtea.calibration.features import (
 from mixtea.calibration.match_prior import estimate_match_prior, fit_evidence
 from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy
 from mixtea.graph.task import Task
+from mixtea.voters.disambiguation import own_types
 from mixtea.voters.learned import LearnedProbabilities
-from mixtea.voters.name_index import own_types
 from mixtea.voters.structure import VECTORS_GROUP
 
 if TYPE_CHECKING:

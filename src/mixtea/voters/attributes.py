@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
-from mixtea.compute.ngrams import row_products, similar_rows, sparse_unit_rows
+from mixtea.compute.ngrams import sparse_unit_rows
 from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.similar_rows import row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attribute_values import MAX_PREDICATE_PAIRS, Column, task_values
@@ -60,9 +61,11 @@ class AttributeOpinions(SimilarityOpinions):
     LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has")
     CLEAR_SIMILARITY = 0.4  # of several values together: some of them are written in other ways, or missing
 
-    def __init__(self, task: Task) -> None:
+    device = "cpu"
+
+    def __init__(self, task: Task, device: str = "cpu") -> None:
         super().__init__(task)
-        self.values = task_values(task)
+        self.values, self.device = task_values(task), device
         self.sides = self.values.sides
 
     @cached_property
@@ -147,8 +150,7 @@ class AttributeOpinions(SimilarityOpinions):
 
     def initial_pairs(self) -> ScoredPairs:
         rows = self._rows(self.aligned)
-        a, b = similar_rows(*rows, CANDIDATES_PER_ENTITY)
-        return best_values(a, b, row_products(*rows, a, b), self.shape)
+        return best_values(*similar_rows(*rows, CANDIDATES_PER_ENTITY, device=self.device), self.shape)
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """Build a row per entity: its values of one predicate."""
@@ -278,7 +280,7 @@ class Attributes(SimilarityVoter):
         return any(graph.n_attribute_triples for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> AttributeOpinions:
-        return AttributeOpinions(self.task)
+        return AttributeOpinions(self.task, self.config.device)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Return compared values side by side, each with its share of the score; ≠ where they have nothing in common.

@@ -56,6 +56,7 @@ class SimilarityOpinions:
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     CLEAR_SIMILARITY: ClassVar[float] = CLEAR_SIMILARITY
     has: tuple[np.ndarray, np.ndarray]
+    settled: tuple[np.ndarray, np.ndarray] | None = None  # bool [n] per side: those that looked for nothing else
 
     def __init__(self, task: Task) -> None:
         self.task, self.links = task, task.train
@@ -108,8 +109,9 @@ class SimilarityOpinions:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
         columns = {"similarity": self.found.value, "features": self.columns}
         return CandidatePairs(
-            *self.found.ends, self.shape, columns, n_comparable=n_comparable, clear_similarity=self.CLEAR_SIMILARITY
-        )
+            *self.found.ends, self.shape, columns, n_comparable=n_comparable, settled=self.settled,
+            clear_similarity=self.CLEAR_SIMILARITY,
+        )  # fmt: skip
 
     def _nothing(self) -> ScoredPairs:
         none = np.empty(0, dtype=np.int64)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import row_products
+from mixtea.compute.similar_rows import row_products
 from mixtea.voters.candidate_pairs import Feature
 
 # Words of English names, and of none that is written the same in another language and means something else.
