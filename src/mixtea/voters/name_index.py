@@ -264,14 +264,15 @@ class NameIndex:
     def compare_words(self) -> WordComparison:
         return WordComparison(*self.canonical)
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> ScoredPairs:
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, words: np.ndarray | None = None) -> ScoredPairs:
         """Turn pairs of texts with similarities into pairs of entities; equal texts are all included.
 
-        The value of a pair is lowered by differing words and numbers; `details` are DETAILS.
+        The value of a pair is lowered by differing words and numbers; `details` are DETAILS. `words` is what
+        `compare_words` tells of the pairs, computed here if it is not given.
         """
         other, (c, d) = self.equal[a] != b, self.same
         a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
-        words = self.compare_words(a, b)
+        words = self.compare_words(a, b) if words is None else words[other]
         by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
         details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
         lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY_WEIGHT, 0.0, 0.999)

@@ -59,18 +59,24 @@ class NameOpinions(SimilarityOpinions):
         Links are judged by a translation that did not learn from them. Only names that look for similar ones are
         translated: first those of the links, and the others if that helps.
         """
+        self.share = 0.0
         source, target = self._names_that_differ(pairs)
         if len(source) < MIN_NAME_PAIRS:
             return None
-        learned = self.translator.learned_from(source, target, self.index.rows[1])
         judged_by, looking = self.links if len(self.links) else pairs, self.index.looking
-        names = np.intersect1d(self.index.sides[0].first[judged_by[:, 0]], looking[0])
-        told = learned.translations(names)
-        hits = {share: _found_first(self._mixed(told, share, names), judged_by) for share in TRANSLATION_SHARES}
+        needed = max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by))
+        judged_by = judged_by[np.isin(self.index.sides[0].first[judged_by[:, 0]], looking[0])]
+        if len(judged_by) - _found_first(self.index.likeness, judged_by) < needed:
+            return None  # if it found all that are missed, it would still be too few
+        learned = self.translator.learned_from(source, target, self.index.rows[1])
+        names = np.unique(self.index.sides[0].first[judged_by[:, 0]])
+        found = self._mixed(learned.translations(names), TRANSLATION_SHARES, names)
+        hits = {share: _found_first(pairs, judged_by) for share, pairs in found.items()}
         best = max(hits, key=lambda share: (hits[share], -share))
-        helps = hits[best] - hits[0.0] >= max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by))
-        self.share = best if helps else 0.0
-        return self._mixed(learned.translations(looking[0]), best) if helps else self.index.likeness
+        if hits[best] - hits[0.0] < needed:
+            return None
+        self.share = best
+        return self._mixed(learned.translations(looking[0]), [best])[best]
 
     @cached_property
     def translator(self) -> Translator:
@@ -88,7 +94,9 @@ class NameOpinions(SimilarityOpinions):
             kept = kept[np.linspace(0, len(kept) - 1, MAX_NAME_PAIRS).astype(np.int64)]
         return source[kept], target[kept]
 
-    def _mixed(self, told: Translations, share: float, names: np.ndarray | None = None) -> ScoredPairs:
+    def _mixed(
+        self, told: Translations, shares: Sequence[float], names: np.ndarray | None = None
+    ) -> dict[float, ScoredPairs]:
         """Return (likeness + share * likeness of the translation) / (1 + share), over the most similar by either.
 
         If `names` are given, those of the source with these numbers alone, by what they look for.
@@ -102,7 +110,8 @@ class NameOpinions(SimilarityOpinions):
         key = distinct(np.concatenate([key, found.first * m + found.second]))
         a, b = key // m, key % m
         plain, other = row_products(first, second, a, b), told.likeness(second, a, b)
-        return self.index.of_texts(a, b, (plain + share * other) / (1 + share))
+        words = self.index.compare_words(a, b)
+        return {share: self.index.of_texts(a, b, (plain + share * other) / (1 + share), words) for share in shares}
 
     @cached_property
     def columns(self) -> np.ndarray:
