@@ -10,7 +10,7 @@ from conftest import WORDS, _two_words, said_graph, said_task
 
 from mixtea.compute.scored_pairs import rank_within
 from mixtea.graph.labels import Labels
-from mixtea.voters import name_index
+from mixtea.voters import similarity
 from mixtea.voters.candidate_pairs import estimate_matched
 from mixtea.voters.names import NameOpinions
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY
@@ -22,8 +22,8 @@ ALIKE = [f"{name[:-1]}x" for name in NAMES]
 
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch):
-    monkeypatch.setattr(name_index, "MIN_SETTLED", 2)
-    monkeypatch.setattr(name_index, "MIN_LINKS_SETTLED", 4)
+    monkeypatch.setattr(similarity, "MIN_SETTLED", 2)
+    monkeypatch.setattr(similarity, "MIN_LINKS_SETTLED", 4)
 
 
 def opinions_of(source, target, links=(), **more):
@@ -56,7 +56,7 @@ def test_who_is_settled_looks_for_nothing_else_and_is_found_by_others():
 def test_those_who_look_find_what_they_would_find_if_nobody_were_settled(monkeypatch):
     source, target = [*NAMES, *ALIKE[:9]], [*NAMES[::-1], *ALIKE[5:20]]
     some = opinions_of(source, target)
-    monkeypatch.setattr(name_index, "MIN_SETTLED", 10**6)
+    monkeypatch.setattr(similarity, "MIN_SETTLED", 10**6)
     every = opinions_of(source, target)
     assert len(settled(some)) > 20 and not settled(every) and len(found(some)) < len(found(every))
     similar, whole = some.index.similar, every.index.similar
@@ -93,7 +93,7 @@ def test_nobody_is_settled_where_links_show_that_equal_names_mislead():
 
 
 def test_few_pairs_are_not_worth_it(monkeypatch):
-    monkeypatch.setattr(name_index, "MIN_SETTLED", N + 1)
+    monkeypatch.setattr(similarity, "MIN_SETTLED", N + 1)
     assert not settled(opinions_of(NAMES, NAMES)) and len(settled(opinions_of(NAMES + ALIKE, NAMES + ALIKE))) == 2 * N
 
 

@@ -44,7 +44,7 @@ def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np
         size = max(len(letters) - n + 1, 0)
         key: np.ndarray = np.full(size, n, dtype=np.uint64)
         for shift in range(n):
-            key = _mixed(key + letters[shift : shift + size] * _MIX[1])
+            key = mixed(key + letters[shift : shift + size] * _MIX[1])
         inside = left[:size] >= n
         parts.append((row[:size][inside], key[inside]))
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([keys for _, keys in parts])
@@ -55,13 +55,14 @@ def _words(letters: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray
     space = letters == ord(" ")
     word, start = np.cumsum(space), np.flatnonzero(space)
     place = (np.arange(len(letters)) - start[word - 1]).astype(np.uint64) if len(start) else word.astype(np.uint64)
-    mixed = _mixed(letters * _MIX[0] + place * _MIX[2])[~space]
+    hashed = mixed(letters * _MIX[0] + place * _MIX[2])[~space]
     owner = word[~space]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
-    return row[~space][first], _mixed(np.add.reduceat(mixed, first) if len(first) else mixed)
+    return row[~space][first], mixed(np.add.reduceat(hashed, first) if len(first) else hashed)
 
 
-def _mixed(key: np.ndarray) -> np.ndarray:
+def mixed(key: np.ndarray) -> np.ndarray:
+    """Return a hash of each of the numbers [n], uint64."""
     key = (key ^ (key >> np.uint64(30))) * _MIX[1]
     return (key ^ (key >> np.uint64(27))) * _MIX[0]
 

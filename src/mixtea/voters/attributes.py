@@ -12,15 +12,21 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
 
-from mixtea.compute.ngrams import sparse_unit_rows
-from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.ngrams import mixed, sparse_unit_rows
+from mixtea.compute.scored_pairs import ScoredPairs, are_in
 from mixtea.compute.similar_rows import row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attribute_values import MAX_PREDICATE_PAIRS, Column, task_values
 from mixtea.voters.base import Cost, Evidence
 from mixtea.voters.learned import ComparedPredicates, LearnedView
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter, best_values
+from mixtea.voters.similarity import (
+    CANDIDATES_PER_ENTITY,
+    SimilarityOpinions,
+    SimilarityVoter,
+    best_values,
+    uncontradicted,
+)
 
 MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 MAX_VALUES_COMPARED = 200  # values of a predicate of one entity in an explanation
@@ -58,7 +64,7 @@ class ComparedValues(NamedTuple):
 class AttributeOpinions(SimilarityOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
-    LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has")
+    LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has", "settled_pairs", "settled")
     CLEAR_SIMILARITY = 0.4  # of several values together: some of them are written in other ways, or missing
 
     device = "cpu"
@@ -149,8 +155,50 @@ class AttributeOpinions(SimilarityOpinions):
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
     def initial_pairs(self) -> ScoredPairs:
-        rows = self._rows(self.aligned)
-        return best_values(*similar_rows(*rows, CANDIDATES_PER_ENTITY, device=self.device), self.shape)
+        """Return the pairs with the most similar values, and those whose values settle them."""
+        looking = [np.flatnonzero(has & ~settled) for has, settled in zip(self.has, self.settled, strict=True)]
+        found = similar_rows(
+            *self._rows(self.aligned), CANDIDATES_PER_ENTITY, looking=(looking[0], looking[1]), device=self.device
+        )
+        source, target = self.settled_pairs.T
+        ends = np.r_[found.first, source], np.r_[found.second, target]
+        return best_values(*ends, np.r_[found.product, np.ones(len(source), dtype=np.float32)], self.shape)
+
+    @cached_property
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """Mark the entities of each side, bool [n], in one of `settled_pairs`: they look for no others."""
+        return are_in(self.settled_pairs[:, 0], self.shape[0]), are_in(self.settled_pairs[:, 1], self.shape[1])
+
+    @cached_property
+    def settled_pairs(self) -> np.ndarray:
+        """Return the pairs [p, 2] with equal values that nobody else has, unless links contradict them.
+
+        Equal are all values by aligned predicates, in any notation. They are sorted, as a number per entity: the sum of
+        a hash of each (pair of predicates, value).
+        """
+        (source, ours), (target, theirs) = (self._all_values(side) for side in (0, 1))
+        key, place, count = np.unique(np.r_[ours, theirs], return_inverse=True, return_counts=True)
+        at_source, at_target = place[: len(ours)], place[len(ours) :]
+        once = np.bincount(at_source, minlength=len(key)) == 1
+        once &= (np.bincount(at_target, minlength=len(key)) == 1) & (count == 2)
+        here, there = (
+            entity[at][np.argsort(place[at])]
+            for entity, place in ((source, at_source), (target, at_target)) for at in [np.flatnonzero(once[place])]
+        )  # fmt: skip
+        return uncontradicted(np.stack([here, there], axis=1), self.links, self.task.rejected, self.shape)
+
+    def _all_values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (entities with values that are compared, the hash of all of these)."""
+        of = self.sides[side]
+        total, has = np.zeros(self.shape[side], dtype=np.uint64), np.zeros(self.shape[side], dtype=bool)
+        for number, pair in enumerate(self.aligned):
+            whole = self.values.wholes[of.value]
+            said = np.flatnonzero((of.predicate == pair.ends[side]) & (whole >= 0))
+            rows = np.unique(np.stack([of.entity[said], whole[said]]), axis=1)
+            np.add.at(total, rows[0], mixed((rows[1] * len(self.aligned) + number).astype(np.uint64)))
+            has[rows[0]] = True
+        entity = np.flatnonzero(has)
+        return entity, total[entity]
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """Build a row per entity: its values of one predicate."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -34,21 +33,22 @@ def one_has_a_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, tar
 
 def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     """Return [entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
-    return _words_in_names(lambda text: alphanumeric_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
-
-
-def _words_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
     number: dict[str, int] = {}
     rows = []
     for graph in (source, target):
         entity, column = entity_names(graph)
-        words = [
-            [number.setdefault(word, len(number)) for word in words_of(text)]
-            for text in (unicodedata.normalize("NFKC", text).casefold() for text in column.texts())
-        ]
-        owners = zip(entity.tolist(), column.codes.tolist(), strict=True)
-        rows.append([(owner, word) for owner, code in owners for word in words[code]])
+        found = {code: words for code, text in enumerate(column.texts()) if (words := _words_in_brackets(text))}
+        kept = np.flatnonzero(np.isin(column.codes, [*found]))
+        owners = zip(entity[kept].tolist(), column.codes[kept].tolist(), strict=True)
+        rows.append([(owner, number.setdefault(word, len(number))) for owner, code in owners for word in found[code]])
     return _matrices(rows, (source, target), len(number))
+
+
+def _words_in_brackets(text: str) -> list[str]:
+    if text.isascii() and "(" not in text and "[" not in text:
+        return []
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return alphanumeric_words(" ".join(_BRACKETS.findall(folded))).split()
 
 
 def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:

@@ -23,9 +23,9 @@ from mixtea.voters.attribute_values import TaskValues, joined_parts, parts_of_fo
 from mixtea.voters.attributes import AlignedPredicates, AttributeOpinions
 from mixtea.voters.disambiguation import shared_types
 from mixtea.voters.learned import LearnedView
-from mixtea.voters.name_index import NO_PAIRS, NameIndex, side_names
+from mixtea.voters.name_index import NameIndex, side_names
 from mixtea.voters.names import NameOpinions
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, NO_PAIRS, SimilarityOpinions, best_values
 from mixtea.voters.word_comparison import WordComparison
 
 NO_PREDICATE = -1  # of new entities of whom no value is known by it
@@ -160,6 +160,11 @@ class NewValues(AttributeOpinions):
             AlignedPredicates((places.get(pair.source, NO_PREDICATE), of.ends[1]), of.weight)
             for pair, of in zip(lookup.compared, lookup.aligned, strict=True)
         ]
+
+    @cached_property
+    def settled_pairs(self) -> np.ndarray:
+        """Return no pairs, as for names."""
+        return NO_PAIRS
 
     def initial_pairs(self) -> ScoredPairs:
         rows = self.side_rows(0, self.aligned), self.targets.rows

@@ -15,16 +15,13 @@ from mixtea.compute.similar_rows import SimilarRows, similar_rows
 from mixtea.graph.graph import Graph
 from mixtea.graph.synonym_groups import Groups
 from mixtea.graph.task import Task
-from mixtea.text.names import entity_names, is_vocabulary_term, normalized_name, transliterated
+from mixtea.text.names import entity_names, is_vocabulary_term, normalized_names, transliterated
 from mixtea.text.phrases import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
 from mixtea.voters.disambiguation import DIFFERENT, same_kind, shared_types, words_in_brackets
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, best_of, similar_pairs
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, NO_PAIRS, best_of, similar_pairs, uncontradicted
 from mixtea.voters.word_comparison import WORD_FEATURES, WordComparison
 
-MIN_SETTLED = 1000  # pairs with an equal name of their own, from which on these are not looked for among others
-MAX_WRONG_SETTLED, MIN_LINKS_SETTLED = 0.02, 20  # share of them that links may contradict, and how many links tell
-NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
 SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
 DETAILS = (  # of a pair of names
@@ -66,7 +63,7 @@ def side_names(graph: Graph) -> SideNames:
     """Return all names of all entities in Latin letters, with those as written."""
     entity, column = entity_names(graph)
     texts = column.texts()
-    raws = [normalized_name(text) for text in texts]
+    raws = normalized_names(texts)
     latin = [transliterated(raw) or raw for raw in raws]
     number: dict[str, int] = {}
     first: dict[int, str] = {}
@@ -172,13 +169,7 @@ class NameIndex:
         kept = np.ones(len(pairs), dtype=bool)
         for kinds in self.kinds.values():
             kept &= same_kind(*kinds, *pairs.T) != DIFFERENT
-        rejected = [are_in(self.rejected[:, side], n) for side, n in enumerate(self.shape)]
-        pairs = pairs[kept & ~rejected[0][pairs[:, 0]] & ~rejected[1][pairs[:, 1]]]
-        linked = [are_in(self.links[:, side], n) for side, n in enumerate(self.shape)]
-        told = linked[0][pairs[:, 0]] | linked[1][pairs[:, 1]]
-        wrong = ~ScoredPairs.of(pairs[told], self.shape).are_among(self.links)
-        misleads = len(wrong) >= MIN_LINKS_SETTLED and wrong.mean() > MAX_WRONG_SETTLED
-        return pairs[:0] if misleads or len(pairs) < MIN_SETTLED else pairs
+        return uncontradicted(pairs[kept], self.links, self.rejected, self.shape)
 
     @cached_property
     def equal_pairs_alone(self) -> np.ndarray:

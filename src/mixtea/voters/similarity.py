@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mixtea.compute.arrays import check_pairs
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, rank_within
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, rank_within
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
@@ -19,6 +19,9 @@ from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_o
 
 CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
 RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
+MIN_SETTLED = 1000  # pairs that are equal and alone, from which on these are not looked for among others
+MAX_WRONG_SETTLED, MIN_LINKS_SETTLED = 0.02, 20  # share of them that links may contradict, and how many links tell
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 _APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
@@ -44,6 +47,19 @@ def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shap
     """Do `best_of` by cosines, which are 1 where they are by all but rounding."""
     value = np.clip(cosine, 0.0, 1.0)
     return best_of(similar_pairs(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape))
+
+
+def uncontradicted(pairs: np.ndarray, links: np.ndarray, rejected: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return those of the pairs [p, 2] of equal and unique entities that settle these.
+
+    None where they are few, or where links show that being equal misleads; an end of a rejected pair looks further.
+    """
+    for side, n in enumerate(shape):
+        pairs = pairs[~are_in(rejected[:, side], n)[pairs[:, side]]]
+    told = are_in(links[:, 0], shape[0])[pairs[:, 0]] | are_in(links[:, 1], shape[1])[pairs[:, 1]]
+    wrong = ~ScoredPairs.of(pairs[told], shape).are_among(links)
+    misleads = len(wrong) >= MIN_LINKS_SETTLED and wrong.mean() > MAX_WRONG_SETTLED
+    return pairs[:0] if misleads or len(pairs) < MIN_SETTLED else pairs
 
 
 class SimilarityOpinions:
