@@ -176,19 +176,13 @@ class AttributeOpinions(SimilarityOpinions):
         Equal are all values by aligned predicates, in any notation. They are sorted, as a number per entity: the sum of
         a hash of each (pair of predicates, value).
         """
-        (source, ours), (target, theirs) = (self._all_values(side) for side in (0, 1))
-        key, place, count = np.unique(np.r_[ours, theirs], return_inverse=True, return_counts=True)
-        at_source, at_target = place[: len(ours)], place[len(ours) :]
-        once = np.bincount(at_source, minlength=len(key)) == 1
-        once &= (np.bincount(at_target, minlength=len(key)) == 1) & (count == 2)
-        here, there = (
-            entity[at][np.argsort(place[at])]
-            for entity, place in ((source, at_source), (target, at_target)) for at in [np.flatnonzero(once[place])]
-        )  # fmt: skip
-        return uncontradicted(np.stack([here, there], axis=1), self.links, self.task.rejected, self.shape)
+        (source, ours), (target, theirs) = (self._unique_values(side) for side in (0, 1))
+        _, here, there = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+        pairs = np.stack([source[here], target[there]], axis=1)
+        return uncontradicted(pairs[np.argsort(pairs[:, 0])], self.links, self.task.rejected, self.shape)
 
-    def _all_values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (entities with values that are compared, the hash of all of these)."""
+    def _unique_values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (entities with values that are compared, the hash of all of these), where no two have the same."""
         of = self.sides[side]
         total, has = np.zeros(self.shape[side], dtype=np.uint64), np.zeros(self.shape[side], dtype=bool)
         for number, pair in enumerate(self.aligned):
@@ -198,7 +192,8 @@ class AttributeOpinions(SimilarityOpinions):
             np.add.at(total, rows[0], mixed((rows[1] * len(self.aligned) + number).astype(np.uint64)))
             has[rows[0]] = True
         entity = np.flatnonzero(has)
-        return entity, total[entity]
+        key, first, count = np.unique(total[entity], return_index=True, return_counts=True)
+        return entity[first[count == 1]], key[count == 1]
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """Build a row per entity: its values of one predicate."""
