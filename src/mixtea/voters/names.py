@@ -175,7 +175,7 @@ class Names(SimilarityVoter):
         return [entity_names(graph) for graph in (self.task.source, self.task.target)]
 
     def cost(self) -> Cost:
-        n = self.task.source.n_entities + self.task.target.n_entities
+        n = sum(max(graph.n_entities, len(graph.labels)) for graph in (self.task.source, self.task.target))
         return Cost(mib=n * 4000 / 2**20, products=0.1)
 
 
