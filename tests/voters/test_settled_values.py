@@ -61,6 +61,14 @@ def test_who_differs_in_a_value_or_has_a_twin_looks_among_all():
     assert all(pair in settled or pair[0] in looking[0] or pair[1] in looking[1] for pair in found)
 
 
+def test_predicates_that_are_compared_with_several_count_as_one():
+    """The targets say it by two predicates, half of them by the first."""
+    source = [(i, "born", f"{1900 + i}-05-01") for i in range(N)]
+    target = [(i, "birth" if i % 2 else "birthDate", f"{1900 + i}-05-01") for i in range(N)]
+    opinions = opinions_of(source, target)
+    assert len(opinions.aligned) == 2 and opinions.settled_pairs.tolist() == [[i, i] for i in range(N)]
+
+
 def test_a_value_that_all_have_settles_nobody():
     assert len(opinions_of([(i, "sex", "mf"[i % 2]) for i in range(N)], everyone()).settled_pairs) == 0
 

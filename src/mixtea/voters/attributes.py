@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
+from scipy.sparse.csgraph import connected_components
 
 from mixtea.compute.ngrams import mixed, sparse_unit_rows
 from mixtea.compute.scored_pairs import ScoredPairs, are_in
@@ -182,18 +183,31 @@ class AttributeOpinions(SimilarityOpinions):
         return uncontradicted(pairs[np.argsort(pairs[:, 0])], self.links, self.task.rejected, self.shape)
 
     def _unique_values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (entities with values that are compared, the hash of all of these), where no two have the same."""
-        of = self.sides[side]
-        total, has = np.zeros(self.shape[side], dtype=np.uint64), np.zeros(self.shape[side], dtype=bool)
-        for number, pair in enumerate(self.aligned):
-            whole = self.values.wholes[of.value]
-            said = np.flatnonzero((of.predicate == pair.ends[side]) & (whole >= 0))
-            rows = np.unique(np.stack([of.entity[said], whole[said]]), axis=1)
-            np.add.at(total, rows[0], mixed((rows[1] * len(self.aligned) + number).astype(np.uint64)))
-            has[rows[0]] = True
-        entity = np.flatnonzero(has)
-        key, first, count = np.unique(total[entity], return_index=True, return_counts=True)
-        return entity[first[count == 1]], key[count == 1]
+        """Return (entities with values that are compared, the hash of all of these), where no two have the same.
+
+        Predicates that are compared with the same ones count as one.
+        """
+        of, group = self.sides[side], self._groups[side][self.sides[side].predicate]
+        whole = self.values.wholes[of.value]
+        said = np.flatnonzero((group >= 0) & (whole >= 0))
+        rows = np.unique(np.stack([of.entity[said], whole[said], group[said]]), axis=1)
+        n_groups = sum(map(len, self._groups))
+        key = mixed((rows[1] * n_groups + rows[2]).astype(np.uint64))
+        entity, begin = np.unique(rows[0], return_index=True)
+        total = np.add.reduceat(key, begin) if len(begin) else key
+        unique, first, count = np.unique(total, return_index=True, return_counts=True)
+        return entity[first[count == 1]], unique[count == 1]
+
+    @property
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number the predicates of each side, alike where they are compared, directly or by others; -1 for the rest."""
+        n, m = (len(of.names) for of in self.sides)
+        ends = np.array([pair.ends for pair in self.aligned], dtype=np.int64).reshape(-1, 2)
+        pairs = csr_matrix((np.ones(len(ends)), (ends[:, 0], n + ends[:, 1])), shape=(n + m, n + m))
+        group = connected_components(pairs, directed=False)[1]
+        compared = are_in(np.r_[ends[:, 0], n + ends[:, 1]], n + m)
+        group = np.where(compared, group, -1)
+        return group[:n], group[n:]
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """Build a row per entity: its values of one predicate."""
