@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
@@ -34,7 +33,7 @@ def few_seeds(task: Task, share: float | None) -> Task:
     if share is None:
         return task
     n = round(share * sum(len(links) for links in (task.train, task.valid, task.test)))
-    return replace(task, train=task.train[:n], valid=task.valid[: n // 2])
+    return task.replace(train=task.train[:n], valid=task.valid[: n // 2])
 
 
 def run(
@@ -43,7 +42,7 @@ def run(
     """Train on one fold and score its test links, or its validation links among all targets."""
     task = few_seeds(load_task(folder, fold=fold), seeds)
     if links == "valid":
-        task, settings = replace(task, test=task.valid), settings | {"candidates": "all"}
+        task, settings = task.replace(test=task.valid), settings | {"candidates": "all"}
     about = {"task": folder.name, "fold": fold, "settings": settings, "seeds": seeds}
     return about | measured(task, preset, {"voters": structural_voters(preset)} | settings)
 

@@ -57,7 +57,7 @@ LEAST = 12  # links that a cell must have
 def turned(task: Task) -> Task:
     """The same task from target to source."""
     links = {name: getattr(task, name)[:, ::-1].copy() for name in ("train", "valid", "test")}
-    return replace(task, name=f"{task.name}, turned", source=task.target, target=task.source, **links)
+    return task.replace(name=f"{task.name}, turned", source=task.target, target=task.source, **links)
 
 
 def with_fewer_targets(task: Task, seed: int = 0) -> Task:
@@ -81,8 +81,7 @@ def without_targets(task: Task, taken: np.ndarray) -> Task:
         pairs = pairs[kept[pairs[:, 1]]]
         return np.stack([pairs[:, 0], place[pairs[:, 1]]], axis=1)
 
-    return replace(
-        task, name=f"{task.name}, {TAKEN:,} targets less", target=target, train=links(task.train),
+    return task.replace(name=f"{task.name}, {TAKEN:,} targets less", target=target, train=links(task.train),
         valid=links(task.valid), test=links(task.test),
     )  # fmt: skip
 
@@ -93,7 +92,7 @@ def persons(data: Path) -> Task:
     ids = np.array([line.split("\t") for line in lines], dtype=object)
     links = np.stack([task.source.find(ids[:, 0]), task.target.find(ids[:, 1])], axis=1)
     links = np.random.default_rng(0).permutation(links)
-    return replace(task, train=links[:200], valid=links[200:300], test=links[300:], links_from="given")
+    return task.replace(train=links[:200], valid=links[200:300], test=links[300:], links_from="given")
 
 
 SETS: dict[str, tuple[Callable[[Path], Task], bool]] = {  # and whether names vote
@@ -124,7 +123,7 @@ def few(task: Task, n: int, draw: int) -> Task:
     given = np.concatenate([task.train, task.valid])
     given = given[np.random.default_rng(1000 * n + draw).permutation(len(given))]
     n_valid = FEW[n]
-    return replace(task, train=given[n_valid:n], valid=given[:n_valid], test=np.concatenate([task.test, given[n:]]))
+    return task.replace(train=given[n_valid:n], valid=given[:n_valid], test=np.concatenate([task.test, given[n:]]))
 
 
 def measured(aligner: MixTEA, task: Task) -> dict[str, float]:
@@ -193,10 +192,10 @@ def work(data: Path, name: str, part: str, settings: dict[str, Any]) -> list[dic
             for how, valid in chosen(task, draw):
                 if len(valid) >= LEAST:
                     others = task.valid[~np.isin(task.valid[:, 0], valid[:, 0])]
-                    note(how, draw, aligner, replace(task, valid=valid, test=np.concatenate([task.test, others])))
+                    note(how, draw, aligner, task.replace(valid=valid, test=np.concatenate([task.test, others])))
     elif part == "names":
         none, links = task.train[:0], np.concatenate([task.train, task.valid, task.test])
-        used = replace(task, train=none, valid=none, test=links, links_from="names")
+        used = task.replace(train=none, valid=none, test=links, links_from="names")
         if named and name != "D-W less":
             note("names", 0, MixTEA("best", **chosen_settings).fit(used), used)
     elif len(task.train) + len(task.valid) >= int(part):

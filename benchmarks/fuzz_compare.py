@@ -19,7 +19,7 @@ def compare(source: Graph, target: Graph | None = None) -> None:
     target = source if target is None else target
     n = min(LINKED, source.n_entities, target.n_entities)
     links = np.repeat(np.arange(n)[:, None], 2, axis=1)
-    compare_task(Task("damaged", source, target, links, links[:0], links[:0]))
+    compare_task(Task.of_two("damaged", source, target, links, links[:0], links[:0]))
 
 
 def compare_task(task: Task) -> None:

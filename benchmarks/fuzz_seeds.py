@@ -28,7 +28,7 @@ from mixtea.io.formats.registry import FORMATS
 from mixtea.io.links.read import read_links
 from mixtea.io.load import load_task
 from mixtea.io.load_graph import read_graph
-from mixtea.io.name_files import NameFiles, read_synonyms
+from mixtea.io.naming import NameFiles, read_synonyms
 from mixtea.io.safe.limits import current_limits
 from mixtea.io.vectors.load import with_vectors
 from mixtea.text.phrases import Synonyms

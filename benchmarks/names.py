@@ -131,7 +131,7 @@ def shuffled(task: Task, share: float, seed: int = 0) -> Task:
     chosen = rng.permutation(graph.n_entities)[: round(share * graph.n_entities)]
     place = np.arange(graph.n_entities)
     place[chosen] = chosen[rng.permutation(len(chosen))]
-    return replace(task, target=replace(graph, labels=graph.labels.moved(place).as_set()))
+    return task.replace(target=replace(graph, labels=graph.labels.moved(place).as_set()))
 
 
 def with_decoys(task: Task, share: float = 0.1, seed: int = 0) -> Task:
@@ -151,12 +151,12 @@ def with_decoys(task: Task, share: float = 0.1, seed: int = 0) -> Task:
     mine = graph.labels.take(copy[graph.labels.entity] >= 0).moved(np.where(copy >= 0, copy, 0))
     labels = Labels.concat([graph.labels, mine]).as_set()
     target = replace(graph, ids=ids, triples=np.concatenate(triples), labels=labels)
-    return replace(task, target=target)
+    return task.replace(target=target)
 
 
 def few(task: Task, n: int) -> Task:
     """The first n of the training links, a third of which validate."""
-    return replace(task, train=task.train[: n - n // 3], valid=task.train[n - n // 3 : n])
+    return task.replace(train=task.train[: n - n // 3], valid=task.train[n - n // 3 : n])
 
 
 @contextmanager

@@ -91,7 +91,7 @@ def named_pair(folder: Path, n: int, seed: int = 0) -> Task:
         theirs[place] = edited(name, rng)
     links = np.stack([np.arange(n), np.array(order)], axis=1)
     known = max(n // 100, 1)
-    return Task(f"names-{n}", _named(ours), _named(theirs), links[:known], links[:0], links[known:])
+    return Task.of_two(f"names-{n}", _named(ours), _named(theirs), links[:known], links[:0], links[known:])
 
 
 def _named(names: list[str]) -> Graph:

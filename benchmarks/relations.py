@@ -14,7 +14,6 @@ are both in both graphs.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def aligned(folder: Path, fold: int, run: Path | None) -> StoredRun | MixTEA:
 
 def by_all_links(task: Task) -> Relations:
     """What a run without any mistake would say."""
-    whole = replace(task, train=np.concatenate([task.train, task.valid, task.test]), valid=task.valid[:0])
+    whole = task.replace(train=np.concatenate([task.train, task.valid, task.test]), valid=task.valid[:0])
     return relations_of(Mapping(task.source, task.target, given_links(whole)), 0)
 
 
@@ -81,8 +80,8 @@ def compare(args: argparse.Namespace) -> None:
             found, f1 = by_all_links(task), 1.0
         else:
             aligner = aligned(args.data / name, args.fold, args.run)
-            task, found = aligner.task_, aligner.relations(min_score=0)
-            f1 = aligner.score_mapping(task.test)["f1"]
+            task, found = aligner.task_, aligner.answers_.relations(0)
+            f1 = aligner.answers_.mapping_scores(task.test)["f1"]
         wanted = findable(task)
         for threshold in args.thresholds:
             row([name, f"{f1:.3f}", len(wanted), threshold, *scores(found, wanted, threshold)])
@@ -91,7 +90,7 @@ def compare(args: argparse.Namespace) -> None:
 def show(aligner: StoredRun | MixTEA, top: int) -> None:
     header("source", "", "target", "score", "met", "of source", "of target")
     graphs = (aligner.task_.source, aligner.task_.target)
-    best: pd.DataFrame = aligner.relations().frame.nlargest(top, "score")
+    best: pd.DataFrame = aligner.answers_.relations().frame.nlargest(top, "score")
     for pair in best.itertuples(index=False):
         names = [graph.shorten(id) for graph, id in zip(graphs, (pair.source, pair.target), strict=True)]
         word = pair.relation + (" of the inverse" if pair.inverse and pair.relation != "inverse" else "")

@@ -36,7 +36,7 @@ from review_kills import Browser
 from synthetic import synthetic_pair
 
 from mixtea import Config, MixTEA, Task, load_example, load_task
-from mixtea.council.trace import COLUMNS
+from mixtea.council.trace import TRACE_COLUMNS
 from mixtea.decide.answers import Answers, Ranked
 from mixtea.experiments.reproduce.plan import structural_voters
 from mixtea.graph.entity_table import Attributes
@@ -86,7 +86,7 @@ def made_up_run(n: int, folder: Path, k: int = 20, change: Callable[[Task], Task
     answers = Answers(task, names, free, ranked(k), scores, ranked(2), first, values)
     forms = {name: [int(size or 0) for size in shape] for name, (_, shape) in weight_forms(task, config).items()}
     weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in forms.items()}
-    trace = {name: np.empty(0, dtype=np.int32) for name in COLUMNS}
+    trace = {name: np.empty(0, dtype=np.int32) for name in TRACE_COLUMNS}
     trace["voters"] = np.empty((0, 1), dtype=np.uint8)
     about: dict[str, Any] = {
         "n_epochs": 0,
@@ -163,7 +163,7 @@ def with_many_values(task: Task, n: int = 1600) -> Task:
         for graph, entity, texts in (
             (task.source, task.test[0, 0], values(n, "s")), (task.target, task.test[0, 1], values(n, "t")))
     )  # fmt: skip
-    return replace(task, source=source, target=target)
+    return task.replace(source=source, target=target)
 
 
 def values(n: int, side: str) -> tuple[list[str], list[str]]:

@@ -141,6 +141,9 @@ class Person:
         except (ValueError, threading.BrokenBarrierError) as error:
             self.failed = f"{self.name}: {error!r}"
 
+    def n_acknowledged(self) -> int:
+        return len(self.sent) + len(self.undone)
+
     def _next(self, browser: Browser) -> tuple[str, dict[str, str]]:
         if self.rng.random() < 0.1 and self.standing:
             return "/undo", {"key": uuid.uuid4().hex}
@@ -187,6 +190,12 @@ class Review:
             for thread in threads:
                 thread.start()
             ready.wait(60)
+            before = [person.n_acknowledged() for person in self.people]
+            while any(
+                thread.is_alive() and person.n_acknowledged() == n
+                for thread, person, n in zip(threads, self.people, before, strict=True)
+            ):
+                time.sleep(0.001)  # until each has decided once, however busy the machine is
             time.sleep(seconds)
         finally:
             server.kill()

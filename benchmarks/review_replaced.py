@@ -51,7 +51,7 @@ def kept(task: Task, source: np.ndarray, target: np.ndarray) -> Task:
         for name in ("train", "valid", "test")
     )
     there = [pairs[(pairs >= 0).all(axis=1)] for pairs in (train, valid, test)]
-    return Task(task.name, new[0][0], new[1][0], there[0], there[1], there[2])
+    return Task.of_two(task.name, new[0][0], new[1][0], there[0], there[1], there[2])
 
 
 def replaced_tasks(whole: Task, rng: np.random.Generator) -> dict[str, Task]:
@@ -64,7 +64,7 @@ def replaced_tasks(whole: Task, rng: np.random.Generator) -> dict[str, Task]:
         "shrunk": kept(base, *(np.sort(rng.permutation(N - 30)[:60]) for _ in sides)),
         "grown": whole,
         "reordered": kept(base, *(rng.permutation(N - 30) for _ in sides)),
-        "renamed": replace(base, source=renamed),
+        "renamed": base.replace(source=renamed),
         "the same": base,
     }
 

@@ -80,7 +80,7 @@ def _task() -> Task:
     links = np.stack([np.arange(9), np.arange(9)], axis=1)
     rejected = np.array([[0, 1], [2, 3]], dtype=np.int64)
     splits, groups = (links[:3], links[3:5], links[5:]), (("a", "b"), ("fe", "iron"))
-    return Task("fuzz", source, target, *splits, rejected=rejected, synonyms=groups)
+    return Task.of_two("fuzz", source, target, *splits, rejected=rejected, synonyms=groups)
 
 
 def mutate(rng: random.Random, folder: Path) -> str:

@@ -50,7 +50,7 @@ def synthetic_pair(
     links = np.stack(number, axis=1)
     links = rng.permutation(links[(links >= 0).all(axis=1)])
     first, second = (np.cumsum([train, valid]) * len(links)).astype(int)
-    return Task(f"synthetic-{n}", source, target, links[:first], links[first:second], links[second:])
+    return Task.of_two(f"synthetic-{n}", source, target, links[:first], links[first:second], links[second:])
 
 
 def _seen_as(universe: int, n: int, rng: np.random.Generator) -> np.ndarray:

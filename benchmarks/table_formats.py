@@ -123,7 +123,7 @@ def seen(task: Task, found: Found, truth: set[tuple[str, str]] | float) -> Seen:
 
 
 def pairs(one: MixTEA | StoredRun) -> Found:
-    mapped = one.map().pairs()[["source", "target", "probability"]]
+    mapped = one.answers_.mapping().pairs()[["source", "target", "probability"]]
     return {(source, target): sure for source, target, sure in mapped.to_numpy().tolist()}
 
 

@@ -24,7 +24,7 @@ SETS = ("ABT_BUY", "AMAZON_GOOGLE", "DBLP_ACM")
 def as_values(task: Task) -> Task:
     """Return the task with what was taken as names as values again."""
     source, target = (replace(graph, labels=Labels.empty(), name_predicates=()) for graph in (task.source, task.target))
-    return replace(task, source=source, target=target)
+    return task.replace(source=source, target=target)
 
 
 def measured(task: Task, truth: set[tuple[str, str]]) -> list[str]:

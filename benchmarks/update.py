@@ -109,13 +109,13 @@ def _cpu() -> float:
 
 
 def mapped(run: Path) -> dict[str, str]:
-    frame = StoredRun(run).map().pairs()
+    frame = StoredRun(run).answers_.mapping().pairs()
     return dict(zip(frame["source"], frame["target"], strict=True))
 
 
 def near(folder: Path, ids: list[str]) -> str:
     """The share of sources whose best candidate is as likely by an update as by a new run, but for .1."""
-    best = [StoredRun(folder / name).predict(1).best().set_index("source") for name in ("old", "new")]
+    best = [StoredRun(folder / name).answers_.candidates(1).best().set_index("source") for name in ("old", "new")]
     first, second = (frame["probability"].reindex(ids) for frame in best)
     return f"{((first - second).abs() <= 0.1).mean():.4f}"
 

@@ -11,7 +11,6 @@ new. Training links stay in the smaller graphs as far as their entities do.
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,8 +38,7 @@ def smaller(task: Task, share: float, seed: int, of_entities: float) -> Task:
         moved = np.stack([places[side][links[:, side]] for side in (0, 1)], axis=1)
         return moved[(moved >= 0).all(axis=1)]
 
-    return replace(
-        task,
+    return task.replace(
         source=graphs[0],
         target=graphs[1],
         train=there(task.train),

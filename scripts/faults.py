@@ -78,7 +78,8 @@ FAULTS = (
     Fault("relations", "met, place = _equal_join(keys, near.target[p] * width + far.target[q])",
           "met, place = _equal_join(keys, near.target[p] * width + far.source[q])", "voters/test_voters.py"),
     Fault("relations", "belief, minlength=n), 1)[things]", "belief, minlength=n), 2)[things]", "explain"),
-    Fault("relations", "most[1][key % self.n_kinds]), 1)", "most[0][key % self.n_kinds]), 1)", "voters/test_voters.py"),
+    Fault("relations", "could[1][key % self.n_kinds]))", "could[0][key % self.n_kinds]))", "voters/test_voters.py"),
+    Fault("relations", ".clip(min=counts[1]) ** -0.5", ".clip(max=counts[1]) ** -0.5", "voters/test_voters.py"),
     Fault("evaluation", "(k - better) / equal).clamp(0, 1)", "(k - better - 1) / equal).clamp(0, 1)"),
     Fault("evaluation", "torch.digamma(better + equal + 1)", "torch.digamma(better + equal)"),
     # voters

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import cpu_seconds
+import everywhere
 import numpy as np
 import processes
 import pytest
@@ -15,6 +17,7 @@ import typer.main
 from hypothesis import HealthCheck, settings
 
 from mixtea import MixTEA, Task, cli, load_example, load_task
+from mixtea.config import STRUCTURE_VOTERS
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
@@ -27,6 +30,12 @@ SMALL_BEST = dict(
     entity_dim=16, relation_dim=8, propagation_rounds=1, propagation_label_dim=64, propagation_relation_dim=16,
     max_epochs=2, device="cpu",
 )  # fmt: skip
+# Structure alone, as quick as it can be where accuracy is the point
+SMALL_STRUCTURE = dict(
+    entity_dim=32, relation_dim=16, max_epochs=12, propagation_rounds=3, propagation_label_dim=128,
+    propagation_relation_dim=32, device="cpu", voters=STRUCTURE_VOTERS,
+)  # fmt: skip
+SMALL_PAPER = dict(preset="paper", seed=1, max_epochs=12, entity_dim=64, relation_dim=32, device="cpu")
 # beside other tests an example may wait long for its turn, which says nothing about it
 BESIDE_OTHERS = dict(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("search", max_examples=1000, **BESIDE_OTHERS)
@@ -34,7 +43,6 @@ settings.register_profile("known", max_examples=30, derandomize=True, database=N
 
 
 TESTS = Path(__file__).parent
-COVERED = tuple(str(TESTS / room) for room in ("cli", "io", "runs"))
 LONG = tuple(
     str(TESTS / name)
     for name in ("compute/test_distributed", "runs/test_sudden_death", "experiments/reproduce", "test_tutorial",
@@ -48,6 +56,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until the tests are collected, which makes much and throws nothing away
+    config.pluginmanager.register(everywhere)
     processes.prepare()
     typer.main.get_command = cache(typer.main.get_command)  # which takes longer than most calls of the command
     settings.load_profile("search" if config.getoption("--search") else "known")
@@ -64,17 +74,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: not str(item.path).startswith(LONG))
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item):
-    """What scripts/test wants covered is covered by the tests of these rooms; others are quicker uncounted."""
-    counted = getattr(item.config.pluginmanager.getplugin("_cov"), "cov_controller", None)
-    if counted is None or str(item.path).startswith(COVERED):
-        return (yield)
-    counted.pause()
-    try:
-        return (yield)
-    finally:
-        counted.resume()
+def pytest_collection_finish() -> None:
+    gc.freeze()  # libraries and tests, which stay, are not looked through again and again
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -125,7 +127,7 @@ def said_graph(names: list[str], values: list[tuple[int, str, str]] = [], prefix
 def said_task(source: Graph, target: Graph, train=(), **more) -> Task:
     """A task without other links than those to train with."""
     links = np.array(train, dtype=np.int64).reshape(-1, 2)
-    return Task("said", source, target, links, links[:0], links[:0], **more)
+    return Task.of_two("said", source, target, links, links[:0], links[:0], **more)
 
 
 WORDS = "arbor brin calu dorma elbi fasto grun hilda iskra jorum kelpi lumo mandra nilo orsa pelt quir rusta sven tilbo"
@@ -148,7 +150,7 @@ def with_said(task: Task, n: int) -> Task:
         said = said_graph(names, values)
         parts = dict(labels=said.labels, attributes=said.attributes, vectors=vectors.astype(np.float32))
         graphs.append(replace(graph, **parts))
-    return replace(task, source=graphs[0], target=graphs[1])
+    return task.replace(source=graphs[0], target=graphs[1])
 
 
 def _two_words(i: int, words: str) -> str:
@@ -251,15 +253,6 @@ def mixtea(capsys, monkeypatch):
     return call
 
 
-@pytest.fixture
-def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs without curves and reports to look at: to draw them takes longer than to train on a small graph."""
-    monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: "<!DOCTYPE html>")
-    monkeypatch.setattr(
-        "mixtea.evaluation.scores.draw_curves", lambda history, path, title="": path.write_bytes(b"PNG")
-    )
-
-
 @pytest.fixture(scope="session")
 def example() -> Task:
     return load_example()
@@ -267,7 +260,12 @@ def example() -> Task:
 
 @pytest.fixture(scope="session")
 def fitted(example: Task) -> MixTEA:
-    return MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu").fit(example)
+    return MixTEA(**SMALL_PAPER).fit(example)
+
+
+@pytest.fixture(scope="session")
+def fitted_structure(example: Task) -> MixTEA:
+    return MixTEA(preset="best", **SMALL_STRUCTURE).fit(example)
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ def seven_entities() -> Task:
         for side in "st"
     )
     links = [np.array([[i, i]]) for i in range(2)]
-    return Task("seven", source, target, links[0], links[1], links[0][:0])
+    return Task.of_two("seven", source, target, links[0], links[1], links[0][:0])
 
 
 def ranked(target, likelihood, counterpart, no_evidence: Sequence[int] = ()) -> Ranked:

@@ -29,11 +29,6 @@ MARK = "MIXTEA_TESTS"
 MIXTEA = (sys.executable, "-m", "mixtea")
 READ_AT_START = re.compile(r"PYTHON(?!PATH$)|LC_|LANG|LD_|MALLOC_|COV")  # by Python and by the C library
 ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER
-UNDRAWN = """
-import mixtea.evaluation.scores, mixtea.report.page
-mixtea.report.page.make_report = lambda aligner: "<!DOCTYPE html>"
-mixtea.evaluation.scores.draw_curves = lambda history, path, title="": path.write_bytes(b"PNG")
-"""  # begins a program whose runs nobody looks at, as the fixture `undrawn` does it here
 _started: dict[subprocess.Popen, tuple[str, threading.Timer]] = {}
 _numbers = itertools.count(1)
 

@@ -41,7 +41,7 @@ def doubtful_task() -> Task:
     )
     links = np.repeat(random.permutation(N), 2).reshape(-1, 2)
     train, valid, test = np.split(links, [N_TRAIN, N_TRAIN + N_VALID])
-    return Task("doubtful", source, target, train, valid, test)
+    return Task.of_two("doubtful", source, target, train, valid, test)
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_test_links_never_reach_the_learning(rings, tmp_path, preset):
     np.random.default_rng(0).shuffle(shuffled[:, 1])
     nonsense = np.zeros((7, 2), dtype=np.int64)
     for name, links in (("shuffled", shuffled), ("nonsense", nonsense), ("none", nonsense[:0])):
-        found, same = predictions(replace(rings, test=links), tmp_path / name, preset=preset)
+        found, same = predictions(rings.replace(test=links), tmp_path / name, preset=preset)
         assert torch.equal(vectors, found) and text == same
 
 
@@ -115,13 +115,13 @@ def test_the_kept_student_is_of_the_last_or_the_best_validation(tiny, monkeypatc
 
 
 def test_a_task_without_validation_links_trains_to_the_end(tiny):
-    aligner = MixTEA(**SHORT).fit(replace(tiny, valid=tiny.valid[:0]))
+    aligner = MixTEA(**SHORT).fit(tiny.replace(valid=tiny.valid[:0]))
     assert aligner.history_["beta"][0] == 0.5 and aligner.n_epochs_ == 3
 
 
 def test_without_anything_unlabelled_the_links_alone_are_learned_from(tiny):
     everything = np.stack([np.arange(5), tiny.target.find(np.array(list("ABCDE"), dtype=object))], axis=1)
-    aligner = MixTEA(**SHORT).fit(replace(tiny, train=everything))
+    aligner = MixTEA(**SHORT).fit(tiny.replace(train=everything))
     assert "loss_pseudo" not in aligner.history_ and len(aligner.predict()) == 0
     assert aligner.score(everything)["hits@10"] == 1
 
@@ -165,7 +165,7 @@ def test_wrong_calls_are_named(tiny):
     with pytest.raises(NotFittedError, match="fit"):
         MixTEA().predict()
     with pytest.raises(DataError, match="no training link"):
-        MixTEA().fit(replace(tiny, train=tiny.train[:0]))
+        MixTEA().fit(tiny.replace(train=tiny.train[:0]))
     with pytest.raises(ConfigError, match="cannot be used here"):
         MixTEA(**{**SHORT, "device": "cuda:99"}).fit(tiny)
     aligner = MixTEA(**SHORT).fit(tiny)
@@ -238,7 +238,7 @@ def assert_same(one, other):
 
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_a_copy_has_learned_the_same(rings, tmp_path, undrawn, preset, copied):
+def test_a_copy_has_learned_the_same(rings, tmp_path, preset, copied):
     aligner = MixTEA(**{**SHORT, "preset": preset})
     unfitted = copied(aligner)
     assert unfitted.get_params() == aligner.get_params() and repr(unfitted) == repr(aligner)
@@ -287,7 +287,7 @@ def test_what_processes_must_have_in_common_is_all_that_a_training_depends_on(ri
     gpus = [shared_inputs(rings, config, torch.device("cuda", number), None, None) for number in (0, 1)]
     assert gpus[0] == gpus[1] and changed(usual, gpus[0]) == {"the kind of device"}
     assert changed(usual, shared_inputs(rings, config.replace(seed=2), cpu, None, None)) == {"seed"}
-    fewer = replace(rings, train=rings.train[1:])
+    fewer = rings.replace(train=rings.train[1:])
     assert changed(usual, shared_inputs(fewer, config, cpu, None, None)) == {"the checksum of the training links"}
     warm = [shared_inputs(rings, config, cpu, (rings, {"entity": weights["entity"] + n}), None) for n in (0, 1)]
     assert changed(usual, warm[0]) == changed(*warm) == {"the checksum of the warm start"}

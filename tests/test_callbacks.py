@@ -84,7 +84,7 @@ def test_a_function_is_told_beside_callbacks(tiny):
     assert [record["epoch"] for record in history.epochs] == [1, 2] and len(history.rounds) == len(history.answers) == 1
 
 
-def test_train_shows_it_unless_there_are_callbacks(tiny, tmp_path, notebook, undrawn):
+def test_train_shows_it_unless_there_are_callbacks(tiny, tmp_path, notebook):
     train(tiny, tmp_path / "a", **QUICK)
     assert len(notebook) == 2
     train(tiny, tmp_path / "b", callbacks=Log(), **QUICK)
@@ -174,7 +174,7 @@ def test_what_begins_ends_also_after_an_error(tiny):
     assert active_callbacks() == ()
 
 
-def test_a_call_within_a_call_does_not_begin_again(tiny, tmp_path, undrawn):
+def test_a_call_within_a_call_does_not_begin_again(tiny, tmp_path):
     calls = []
     train(tiny, tmp_path / "run", callbacks=Ends(calls), checkpoint_every=0, **QUICK)
     named = [name for name in calls if name not in ("on_step", "on_notice", "on_warning")]

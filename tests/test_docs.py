@@ -48,7 +48,7 @@ RUN_HERE = [p for p in PAGES if blocks(p, "python") and p.name != "tutorial.md"]
 
 
 @pytest.mark.parametrize("page", RUN_HERE, ids=name)
-def test_python_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, capsys, undrawn):
+def test_python_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch, capsys):
     """A block `text` right after a block `python` is what that prints."""
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
@@ -124,7 +124,7 @@ def test_the_readme_opens_with_both_commands_and_the_second_is_what_is_checked()
     assert "bash scripts/test" in text_of(ROOT / ".ci" / "run").splitlines()
 
 
-def test_two_tables_of_the_readme_become_one(tmp_path, monkeypatch, capsys, undrawn):
+def test_two_tables_of_the_readme_become_one(tmp_path, monkeypatch, capsys):
     """Its commands run as they stand, and print what the page shows of the result."""
     from mixtea.cli import app as commands
 

@@ -20,10 +20,11 @@ ORDER = (  # a room may import what stands before it; rooms side by side do not 
 RANK = {room: place for place, rooms in enumerate(ORDER) for room in rooms.split()}
 ON_USE = {  # a mapping can be told to write itself, and a training to use another strategy than the paper's
     ("decide/mapping.py", "mixtea.export.formats"), ("training/trainer.py", "mixtea.experiments.self_training"),
+    ("decide/clusters.py", "mixtea.export.formats"),
 }  # fmt: skip
 FORMATS = ("formats", "rdf")  # of io: they read one file each
 READERS = (  # of io: they use the formats
-    "checks", "links", "load", "load_graph", "memory", "name_files", "naming", "new_rows", "options", "vectors",
+    "checks", "links", "load", "load_graph", "memory", "naming", "new_rows", "options", "vectors",
 )  # fmt: skip
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
 
-from mixtea import ConfigError, MixTEA
+from mixtea import ConfigError, MixTEA, RunError, train
 from mixtea.calibration import probabilities
+from mixtea.callbacks import Callback
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.voters import similarity
 
@@ -54,7 +53,7 @@ def test_nothing_is_fitted_to_the_links_of_a_task_that_is_told_what_to_think(tau
 
 def test_a_task_without_links_has_the_probabilities_that_links_of_another_have_shown(taught, told):
     none = np.empty((0, 2), dtype=np.int64)
-    unlinked = replace(told, train=none, valid=none, links_from="names")
+    unlinked = told.replace(train=none, valid=none, links_from="names")
     alone = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked)
     by_others = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(unlinked, learned=taught)
     assert alone.learned_.probabilities is None and by_others.learned_.probabilities is not None
@@ -78,3 +77,55 @@ def test_checkpoints_of_a_training_with_it_fit_no_training_without(taught, told,
     with_it = MixTEA(preset="best", seed=3, **settings).fit(told, learned=taught, checkpoints=tmp_path / "kept")
     again = MixTEA(preset="best", seed=3, **settings).fit(told, learned=taught, checkpoints=tmp_path / "kept")
     assert again.vectors_.equal(with_it.vectors_)
+
+
+def test_a_run_is_trained_with_what_another_run_has_learned(taught, told, tmp_path):
+    """As `fit` does with the aligner, and resumed with nothing else."""
+    taught.save(tmp_path / "taught")
+    settings = SMALL_BEST | {"seed": 2}
+    direct = MixTEA(preset="best", **settings).fit(told, learned=taught)
+    found = train(told, tmp_path / "run", learned=tmp_path / "taught", callbacks=Callback(), **settings)
+    assert found.map().frame.equals(direct.map().frame) and found.learned_.to_json() == direct.learned_.to_json()
+    again = train(told, tmp_path / "run", learned=tmp_path / "taught", resume=True, callbacks=Callback(), **settings)
+    assert again.map().frame.equals(direct.map().frame)
+
+
+class StopFirst(Callback):
+    def on_epoch(self, record):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_training_goes_on_with_the_same_and_with_no_other(taught, told, tmp_path):
+    taught.save(tmp_path / "taught")
+    settings = SMALL_BEST | {"max_epochs": 2, "seed": 2}
+    how = dict(learned=tmp_path / "taught", checkpoint_every=0)
+    whole = train(told, tmp_path / "whole", callbacks=Callback(), **how, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        train(told, tmp_path / "run", callbacks=StopFirst(), **how, **settings)
+    with pytest.raises(ConfigError, match="learned, not no run"):
+        train(told, tmp_path / "run", resume=True, callbacks=Callback(), **settings)
+    with pytest.raises(ConfigError, match="learned: a training goes on"):
+        train(None, tmp_path / "run", resume=True, learned=tmp_path / "taught")
+    resumed = train(None, tmp_path / "run", resume=True, callbacks=Callback())
+    assert resumed.map().frame.equals(whole.map().frame)
+    with pytest.raises(KeyboardInterrupt):
+        train(told, tmp_path / "other", callbacks=StopFirst(), **how, **settings)
+    whole.save(tmp_path / "taught", overwrite=True)
+    with pytest.raises(RunError, match="not the run any more"):
+        train(None, tmp_path / "other", resume=True, callbacks=Callback())
+
+
+def test_a_warm_start_keeps_the_weights_that_the_same_links_have_taught(taught, told, monkeypatch):
+    monkeypatch.setattr(similarity, "learn_weights", lambda *args, **more: pytest.fail("fitted again"))
+    warm = MixTEA(preset="best", seed=1, **SMALL_BEST).fit(told, warm_start=taught)
+    for name, view in taught.learned_.views.items():
+        assert np.array_equal(warm.learned_.views[name].weights, view.weights)
+
+
+def test_a_warm_start_with_other_links_weighs_anew(taught, told, monkeypatch):
+    fitted, real = [], similarity.learn_weights
+    monkeypatch.setattr(similarity, "learn_weights", lambda *args, **more: fitted.append(1) or real(*args, **more))
+    half = len(told.train) // 2
+    fewer = told.replace(train=told.test[:half], test=told.train)
+    MixTEA(preset="best", seed=1, **SMALL_BEST).fit(fewer, warm_start=taught)
+    assert fitted

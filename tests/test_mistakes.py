@@ -17,7 +17,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "mistakes.md").read_text(encodin
 
 
 @pytest.fixture
-def printed(tmp_path, monkeypatch, mixtea, caplog, undrawn):
+def printed(tmp_path, monkeypatch, mixtea, caplog):
     """The exit code of a command on some files, and its messages."""
     monkeypatch.chdir(tmp_path)
     for name, instead in (("estimates", lambda task, device: {}), ("estimate_table", lambda found: "")):

@@ -23,7 +23,7 @@ from mixtea.export.formats import FORMATS as WRITTEN
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Reviewed
 from mixtea.io.formats.registry import FORMATS as READ
-from mixtea.io.sniff import detect_format
+from mixtea.io.formats.registry import detect_format
 from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, Evidence, VotingState
 from mixtea.voters.registry import BUILT_IN, make_voter, voter_class
 
@@ -34,7 +34,7 @@ from mixtea.voters.registry import BUILT_IN, make_voter, voter_class
 def reviewed(told):
     """Two graphs with all that a voter may need, and decisions of people."""
     pairs = np.array([[1, 1], [3, 5]])
-    return replace(told, reviewed=Reviewed(pairs, np.array([3.0, -3.0])))
+    return told.replace(reviewed=Reviewed(pairs, np.array([3.0, -3.0])))
 
 
 def asked(voter):

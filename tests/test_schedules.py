@@ -34,7 +34,7 @@ def block(language, mark):
 
 
 @pytest.fixture
-def home(tmp_path, undrawn):
+def home(tmp_path):
     """The run of a day, and the tables of the next: one row less and one more."""
     known = [*enumerate(NAMES)]
     write(tmp_path, {"ours.csv": table(known[:-1], "s", "name"), "theirs.csv": table(known, "t", "label")})

@@ -40,11 +40,6 @@ def learned(aligner):
     return aligner.chosen_settings(), aligner.config_, aligner.vectors_.tolist(), mapping
 
 
-@pytest.fixture(autouse=True)
-def _undrawn(undrawn):
-    """Nobody looks at these runs."""
-
-
 @pytest.mark.parametrize("given", ["nothing", "decisions", "large graphs", "tables"])
 def test_it_is_fit_with_a_folder(given, rings, tmp_path, monkeypatch):
     """Whatever a task asks for, `fit` knows it: decisions of reviewers, large graphs on a CPU, no relation triples."""
@@ -161,7 +156,7 @@ def test_wrong_calls_are_refused_before_anything_is_written(tiny, tmp_path):
 
 
 def test_without_test_links_nothing_is_scored(tiny, tmp_path):
-    aligner = train(replace(tiny, test=tiny.test[:0]), tmp_path / "run", **SHORT)
+    aligner = train(tiny.replace(test=tiny.test[:0]), tmp_path / "run", **SHORT)
     assert aligner.metrics_ == {} and MixTEA.load(tmp_path / "run").metrics_ == {}
 
 
@@ -189,7 +184,7 @@ def test_what_matters_most_is_said_at_the_end_and_the_rest_is_in_the_report(tiny
     assert warnings_at_end(told, replace(chosen, links_are_random=True)) == [said]
     rows = [(entity, "brand", "Acme") for entity in range(5)]
     named = replace(said_graph([""] * 5, rows), name_predicates=("brand",))
-    told.task_ = replace(tiny, target=named)
+    told.task_ = tiny.replace(target=named)
     doubt = "names: target by 'brand' (100% filled, 20% distinct): if another column has the names, give it"
     assert warnings_at_end(told, unlinked)[:2] == [NO_LINKS_WARNING, f"{doubt} (--name-column)"]
     told.task_ = tiny

@@ -25,7 +25,7 @@ def lines():
 
 
 @pytest.fixture
-def shell(tmp_path, mixtea, monkeypatch, undrawn):
+def shell(tmp_path, mixtea, monkeypatch):
     """Do a command and give back what it says; `mixtea` works in this process, and learns for a moment only."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -43,12 +42,12 @@ def first(tmp_path_factory):
 
 
 @pytest.fixture
-def run(first, tmp_path, undrawn):
+def run(first, tmp_path):
     return shutil.copytree(first, tmp_path / "run")
 
 
 def decided(run):
-    return StoredRun(run).map().frame.set_index("source")[["target", "probability", "decision"]]
+    return StoredRun(run).answers_.mapping().frame.set_index("source")[["target", "probability", "decision"]]
 
 
 def less(rows, *ids, **changed):
@@ -82,7 +81,7 @@ def test_untouched_rows_stay_and_new_changed_and_gone_ones_are_matched(run, firs
     assert new.predict(25).target_index.shape[1] == 25  # computed anew from the opinions
 
 
-def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path, undrawn):
+def test_an_unmapped_source_gets_a_new_target_and_one_that_was_freed(tmp_path):
     run, history = tmp_path / "run", History()
     twins = OLD[0] | {"twin": SOURCES["s5"] | {"people": "1185.00"}}
     train(task_of(twins, less(TARGETS, "t9")), run, callbacks=history, **QUICK)
@@ -102,7 +101,7 @@ def test_again_and_again_and_then_nothing(run):
     for number in range(3):
         update(task_of(less(OLD[0], f"s{number}"), TARGETS), run, keep_earlier=2, callbacks=History())
     assert [path.name for path in earlier_runs(run)] == ["0002", "0003"]
-    assert [len(StoredRun(path).map().frame) for path in (*earlier_runs(run), run)] == [37, 37, 37]
+    assert [len(StoredRun(path).answers_.mapping().frame) for path in (*earlier_runs(run), run)] == [37, 37, 37]
     before, history = (run / "run.json").read_bytes(), History()
     update(lambda: task_of(less(OLD[0], "s2"), TARGETS), run, callbacks=history)
     assert (run / "run.json").read_bytes() == before and "nothing has changed" in history.notices[-1]
@@ -124,7 +123,7 @@ def test_else_it_is_trained_again_and_says_why(reason, run):
     new = update(task_of(source, target, **changed), run, callbacks=history, **settings)
     assert said in history.notices[0] and ("beginning with" in history.notices[0]) == (reason != "settings")
     assert new.config.seed == settings.get("seed", 1) and new._matched_since == 0
-    assert len(earlier_runs(run)) == 1 and len(StoredRun(run).map(with_given=True).frame) == len(source)
+    assert len(earlier_runs(run)) == 1 and len(StoredRun(run).answers_.mapping(with_given=True).frame) == len(source)
 
 
 def test_a_run_that_has_changed_much_since_it_was_trained_is_trained_again(run):
@@ -157,18 +156,18 @@ def test_decisions_of_reviewers_hold(run, first):
 def test_opinions_of_people_are_carried_along(run):
     old = MixTEA.load(run)
     said = Reviewed(np.array([[3, 3]]), np.array([2.0]))
-    train(replace(old.task_, reviewed=said), run, overwrite=True, callbacks=History(), **QUICK)
+    train(old.task_.replace(reviewed=said), run, overwrite=True, callbacks=History(), **QUICK)
     update(task_of(less(OLD[0], "s0"), TARGETS), run, callbacks=History())
     found = MixTEA.load(run).task_.reviewed
     assert found.pairs.tolist() == [[2, 3]] and found.log_odds.tolist() == [2.0]
 
 
-def test_given_links_and_a_training_that_came_between(tmp_path, undrawn, monkeypatch):
+def test_given_links_and_a_training_that_came_between(tmp_path, monkeypatch):
     run, links = tmp_path / "run", [(f"s{i}", f"t{i}") for i in range(6)]
     train(task_of(*OLD, links_from="given", links=links), run, callbacks=History(), **QUICK)
     update(task_of(less(OLD[0], "s9"), TARGETS, links_from="given", links=links), run, callbacks=(history := History()))
     assert any("matched anew" in line for line in history.notices)
-    frame = StoredRun(run).map(with_given=True).frame
+    frame = StoredRun(run).answers_.mapping(with_given=True).frame
     assert frame["given"].sum() == 6 and (frame["target"].str[1:] == frame["source"].str[1:]).all()
 
     def other_task():
@@ -196,7 +195,7 @@ def test_wrong_calls(run, tmp_path):
             update(task_of(*OLD), run, keep_earlier=keep)
 
 
-def test_on_the_command_line(tmp_path, mixtea, undrawn):
+def test_on_the_command_line(tmp_path, mixtea):
     def table(rows, *columns):
         lines = [",".join(("id", *columns)), *(",".join((id, *fields.values())) for id, fields in rows.items())]
         return "\n".join(lines) + "\n"

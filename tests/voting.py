@@ -29,4 +29,4 @@ def bind(*names: str, **settings: object) -> list[Voter]:
     """Voters of the project by name, on graphs of two entities."""
     graphs = [make_graph([(0, 0, 1)], 2, prefix) for prefix in "st"]
     links = torch.empty(0, 2, dtype=torch.int64).numpy()
-    return bind_voters(Task("two", *graphs, links, links, links), Config.preset("best", **settings), names)
+    return bind_voters(Task.of_two("two", *graphs, links, links, links), Config.preset("best", **settings), names)

@@ -112,9 +112,12 @@ Callbacks = Callback | Iterable[Callback]
 _active: ContextVar[tuple[Callback, ...]] = ContextVar("mixtea_callbacks", default=())
 
 
-def active_callbacks() -> tuple[Callback, ...]:
-    """Return the callbacks of the call that is running in this thread."""
-    return _active.get()
+def active_callbacks(method: str = "") -> tuple[Callback, ...]:
+    """Return the callbacks of the call that is running in this thread; only those that have the method, if named."""
+    if not method:
+        return _active.get()
+    usual = getattr(Callback, method)
+    return tuple(one for one in _active.get() if getattr(getattr(one, method), "__func__", None) is not usual)
 
 
 def report_step(text: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,18 +12,13 @@ from typing import Self
 from mixtea.messages import shortened, visible
 
 MAX_KINDS_SHOWN = 20  # kinds of problem
+MAX_NAMES_LISTED = 20  # names of which a message says that they are there
 MAX_PLACES_SHOWN = 5  # places of a kind that are named beside the first
 FULL_MEMORY_TEXTS = (
     "can't allocate memory", "not enough memory", "out of memory", "std::bad_alloc", "STATUS_ALLOC_FAILED",
     "can't start new thread", "failed to map segment",
 )  # fmt: skip
-DAMAGED_FILE_ERRORS = (
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-)  # what JSON that is not as it was leads to
+DAMAGED_FILE_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)  # of JSON that was changed
 MAX_VALUE_KEPT = 400  # characters of a value: more than is ever shown
 MAX_TEXT_LENGTH, MAX_LINE_LENGTH = 600, 1500  # characters of what is said about a value, and of a problem's line
 
@@ -203,6 +198,11 @@ def is_full_memory(error: BaseException) -> bool:
         return False
     by_text = isinstance(error, RuntimeError | ImportError) and any(text in str(error) for text in FULL_MEMORY_TEXTS)
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError" or by_text
+
+
+def listed(names: Sequence[str], most: int = MAX_NAMES_LISTED) -> str:
+    """Return names in a message, shortened, and of many only the first."""
+    return ", ".join(map(shorten, names[:most])) + ", ..." * (len(names) > most)
 
 
 def shorten(value: str, width: int = 100) -> str:

@@ -44,8 +44,10 @@ from mixtea.graph.task import Task
 from mixtea.io.checks import synonym_counts, synonyms_line, task_warnings
 from mixtea.io.naming import name_coverage_line, name_warning
 from mixtea.io.paths import PathOrStr, as_path
+from mixtea.messages import visible
 from mixtea.progress import ProgressOption, progress_callbacks
 from mixtea.runs.checkpoints import Checkpoints, StopSignals
+from mixtea.runs.folder import read_learned
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun, begin_training, resume_training, run_checksum
 from mixtea.runs.tensorboard import TensorBoard
 
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
     from mixtea.decide.mapping import Mapping
     from mixtea.voters.base import Voter
+    from mixtea.voters.learned import Learned
 
 MAX_WARNINGS = 3  # about what was found; the report has all of them
 STOPPING = "stopping after this epoch (once more: at once)"
@@ -71,6 +74,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     warm_start: PathOrStr | None = None,
+    learned: PathOrStr | None = None,
     checkpoint_every: float = 60.0,
     tensorboard: PathOrStr | None = None,
     callbacks: Callbacks = (),
@@ -102,6 +106,9 @@ def train(
         The folder of a run of an earlier state of the graphs, to begin with what it has found and learned: then the
         epochs until the second vote are enough, or a third where it does not stop when predictions are stable.
         changes.tsv in the run folder lists which earlier mappings changed, and why.
+    learned
+        The folder of a run on another task of the same kind, whose voter weights, weights of names and values, and
+        calibration are applied instead of fitted to the links.
     checkpoint_every
         Seconds between two savings of the state; 0 saves after every epoch.
     tensorboard
@@ -151,7 +158,8 @@ def train(
         if as_path(tensorboard, "tensorboard").resolve().is_relative_to(folder.resolve()):
             raise ConfigError(f"{tensorboard}: inside the run folder {folder}, which is written whole. Name another.")
         callbacks = (*callbacks, TensorBoard(tensorboard))
-    read = _input_reader(task, preset, warm_start, settings, resume)
+    other_runs = {"warm_start": warm_start, "learned": learned}
+    read = _input_reader(task, preset, other_runs, settings, resume)
     work = UnfinishedRun(folder)
     with run_callbacks(callbacks), work.locked():
         goes_on = resume and work.path.exists()
@@ -187,28 +195,28 @@ def _clean_up_on_failure(work: UnfinishedRun, goes_on: bool) -> Iterator[None]:
 
 
 def _input_reader(
-    task: Task | Callable[[], Task] | None, preset: str | None, warm_start: PathOrStr | None, settings: dict[str, Any],
-    resume: bool,
+    task: Task | Callable[[], Task] | None, preset: str | None, other_runs: dict[str, PathOrStr | None],
+    settings: dict[str, Any], resume: bool,
 ) -> Callable[[], TrainingInputs] | None:  # fmt: skip
     """Return a function that reads the inputs of a new training; None if the call only resumes."""
     if task is None:
         if not resume:
             raise DataError("train needs a task, unless it resumes: load_task(...) makes one.")
-        for name, value in (("preset", preset), ("warm_start", warm_start)):
+        for name, value in {"preset": preset, **other_runs}.items():
             if value is not None:
                 raise ConfigError(f"{name}: a training goes on with what it began with. Leave it out.")
         return None
     preset = "best" if preset is None else preset
     config = Config.preset(preset, **settings)  # raises for wrong ones, before any file is read
-    if warm_start is not None:
+    if other_runs["warm_start"] is not None:
         settings = config.warm() | settings
-    earlier = None if warm_start is None else str(as_path(warm_start, "warm_start").resolve())
+    runs = {name: str(as_path(run, name).resolve()) for name, run in other_runs.items() if run is not None}
 
     def read() -> TrainingInputs:
         found = task() if callable(task) else task
         if not isinstance(found, Task):
             raise DataError(f"train needs a task, not {type(found).__name__}: load_task(...) makes one.")
-        return TrainingInputs(found, preset, settings, earlier)
+        return TrainingInputs(found, preset, settings, **runs)
 
     return read
 
@@ -233,6 +241,8 @@ class TrainingRun(Callback):
 
         device = describe_device(choose_device(config.device))
         report_notice(f"training on {device}, preset {self.start.preset}, seed {config.seed}")
+        if self.start.learned is not None:
+            report_notice(f"weights and calibration are those of {visible(self.start.learned)}")
         if config.approximations():
             report_notice(f"approximate: {', '.join(assignments(config.approximations()))}")
         for line in (columns := columns_by_voters(task, voters)):
@@ -266,8 +276,9 @@ class TrainingRun(Callback):
         report_notice(f"{self.start.task!r}")
         aligner, old = MixTEA(self.start.preset, **self.start.settings), self._earlier()
         before = run_checksum(self.work.out)
+        learned = self._learned()
         try:
-            self._fit(aligner, old, every)
+            self._fit(aligner, old, learned, every)
         except ProcessLostError as error:
             raise ProcessLostError(f"{error}{self._save_after_loss(aligner, before)}") from error
         epochs = f"{aligner.n_epochs_} epochs in " if aligner.n_epochs_ else ""
@@ -294,7 +305,15 @@ class TrainingRun(Callback):
             report_warning(f"not compared with the earlier run: {error}")
             return None
 
-    def _fit(self, aligner: MixTEA, old: MixTEA | None, every: float) -> None:
+    def _learned(self) -> Learned | None:
+        """Read what the run learned whose weights and calibration are applied."""
+        if self.start.learned is None:
+            return None
+        if self.start.learned_checksum not in (None, run_checksum(Path(self.start.learned))):
+            raise RunError(f"{self.start.learned}: not the run any more that the training began with.")
+        return read_learned(Path(self.start.learned))
+
+    def _fit(self, aligner: MixTEA, old: MixTEA | None, learned: Learned | None, every: float) -> None:
         """Fit with checkpoints. A signal ends it after its epoch."""
         task, advice = self.start.task, self.work.resume_advice
         self.stopping = StopSignals(lambda: report_notice(STOPPING), report_abort)
@@ -302,7 +321,9 @@ class TrainingRun(Callback):
         callbacks = (self, *active_callbacks())
         try:
             with self.stopping if n_processes() == 1 else nullcontext():
-                aligner.fit(task, callbacks=callbacks, warm_start=old, checkpoints=checkpoints, progress=False)
+                aligner.fit(
+                    task, callbacks=callbacks, warm_start=old, learned=learned, checkpoints=checkpoints, progress=False
+                )
         except StoppedError as error:
             raise error.with_advice(advice()) from None
         except KeyboardInterrupt:

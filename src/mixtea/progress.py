@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 MIN_WIDE_COLUMNS = 105  # columns for a bar with all of its numbers; where there are fewer, the losses are left out
 REFRESH_SECONDS = 0.2  # seconds between two changes of a line in a notebook
-MAX_SILENT_SECONDS = (
-    7.0  # seconds until a terminal or a log is told what is waited for; long products delay that by seconds
-)
+MAX_SILENT_SECONDS = 7.0  # until a terminal or a log is told what is waited for; long products delay that
 ProgressFunction = Callable[[int, int, str], object]  # how much is done, of how much, and how it goes in words
 ProgressOption = bool | ProgressFunction | None
 

@@ -8,7 +8,6 @@ aligner = update(load_task(source="a.csv", target="b.csv", links_from="names"), 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +127,7 @@ def _with_decisions(task: Task, old: Task, folder: Path) -> Task:
     rejected, reviewed = (pairs[kept] for (pairs, _), kept in zip(known, new, strict=True))
     opinions = Reviewed(np.concatenate([task.reviewed.pairs, reviewed]),
                         np.concatenate([task.reviewed.log_odds, old.reviewed.log_odds[new[1]]]))  # fmt: skip
-    task = replace(task, rejected=np.concatenate([task.rejected, rejected]), reviewed=opinions)
+    task = task.replace(rejected=np.concatenate([task.rejected, rejected]), reviewed=opinions)
     if not decisions_path(folder).exists():
         return task
     store = DecisionStore(decisions_path(folder))

@@ -8,7 +8,7 @@ import torch
 from conftest import SMALL_BEST
 
 from mixtea.calibration.features import (
-    MAX_LOG_ODDS,
+    MAX_MARGIN_ODDS,
     NO_CANDIDATE_MARGIN,
     CandidateScores,
     holdout_candidates,
@@ -34,8 +34,8 @@ def test_the_others_by_hand():
 
 def test_ahead_of_rivals_on_both_sides():
     judged = pairs([(0, 0, 5.0), (0, 1, 3.0), (1, 0, 4.0)])
-    assert judged.row_margin == pytest.approx([2.0, -2.0, MAX_LOG_ODDS]) and judged.column_margin == pytest.approx(
-        [1.0, MAX_LOG_ODDS, -1.0]
+    assert judged.row_margin == pytest.approx([2.0, -2.0, MAX_MARGIN_ODDS]) and judged.column_margin == pytest.approx(
+        [1.0, MAX_MARGIN_ODDS, -1.0]
     )
     assert judged.best.tolist() == [1, 2] and judged.best_by_source[1][2] == NO_CANDIDATE_MARGIN
 
@@ -45,7 +45,7 @@ def test_hidden_targets_leave_the_next_best():
     target, margin = judged.with_hidden(np.array([[0, 0]])).best_by_source
     assert (
         target.tolist() == [1, 1, -1]
-        and margin[0] == pytest.approx(MAX_LOG_ODDS - 1.0)
+        and margin[0] == pytest.approx(MAX_MARGIN_ODDS - 1.0)
         and margin[2] == NO_CANDIDATE_MARGIN
     )
 

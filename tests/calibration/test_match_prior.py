@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from mixtea.calibration.calibrator import calibration_error
+from mixtea.calibration.calibrator import calibration_error, fit_evidence
+from mixtea.calibration.calibrator import estimate_match_prior as counterparts_by_types
 from mixtea.calibration.features import NO_CANDIDATE_MARGIN, Examples
-from mixtea.calibration.match_prior import estimate_match_prior as counterparts_by_types
-from mixtea.calibration.match_prior import fit_evidence
 
 
 def looking(standing, agreed=0.0):

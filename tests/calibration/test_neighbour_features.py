@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -20,7 +18,7 @@ def test_beside_and_elsewhere(rings):
     """0 has the neighbours 1, 2, 3; 1 is matched to 11 beside 10, 2 to 12 elsewhere, 3 is not matched."""
     source = graph(4, [(0, 1), (2, 0), (0, 3), (0, 1), (0, 0)])
     target = graph(4, [(0, 1), (1, 0), (2, 3)])
-    found = MatchedNeighbours(replace(rings, source=source, target=target), np.array([-1, 1, 2, -1]))
+    found = MatchedNeighbours(rings.replace(source=source, target=target), np.array([-1, 1, 2, -1]))
     assert found.agreement(np.array([0, 0, 0]), np.array([0, 3, -1])) == pytest.approx(
         [np.log(1.5 / 1.5), np.log(1.5 / 1.5), np.log(0.5 / 2.5)]
     )
@@ -40,10 +38,10 @@ def test_a_plain_count(rings):
     for s, t in zip(sources, targets, strict=True):
         near = [int(matched[i]) in beside[1][t] for i in beside[0][s] if matched[i] >= 0]
         expected.append(np.log((sum(near) + 0.5) / (len(near) - sum(near) + 0.5)))
-    found = MatchedNeighbours(replace(rings, source=source, target=target), matched).agreement(sources, targets)
+    found = MatchedNeighbours(rings.replace(source=source, target=target), matched).agreement(sources, targets)
     assert found == pytest.approx(np.array(expected))
 
 
 def test_nothing_beside_anything(rings):
-    task = replace(rings, source=graph(2, [(0, 1)]), target=graph(2, []))
+    task = rings.replace(source=graph(2, [(0, 1)]), target=graph(2, []))
     assert MatchedNeighbours(task, np.array([-1, 0])).agreement(np.array([0]), np.array([1])) == np.log(0.5 / 1.5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -139,7 +138,7 @@ def named() -> Task:
         for side in "st"
     )  # fmt: skip
     links = np.stack([np.arange(n)] * 2, axis=1)
-    return Task("named", source, target, links[:80], links[80:100], links[100:])
+    return Task.of_two("named", source, target, links[:80], links[80:100], links[100:])
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +159,7 @@ def test_probabilities_of_a_training_are_consistent(plain, named):
 def test_a_few_sources_with_several_links_change_nothing_for_the_others(plain, named):
     """s3 has two further links, to targets that nobody else has: the answers about the others are the same."""
     extra = np.array([[3, 118], [3, 119]])
-    task = replace(named, train=np.concatenate([named.train, extra]))
+    task = named.replace(train=np.concatenate([named.train, extra]))
     assert task.multi_target_sources.tolist() == [3] and 0 < task.multi_target_share < MIN_SEVERAL_SHARE
     assert set(task.closed_entities(0)) == set(named.closed_entities(0)) - {3}
     before = plain.map().to_frame().set_index("source")
@@ -173,8 +172,8 @@ def test_a_few_sources_with_several_links_change_nothing_for_the_others(plain, n
 
 
 def test_how_likely_a_source_has_several_is_its_own(plain, named):
-    few = replace(named, train=np.concatenate([named.train, [[3, 118]]]))
-    many = replace(named, train=np.concatenate([named.train, [[i, 100 + i] for i in range(10)]]))
+    few = named.replace(train=np.concatenate([named.train, [[3, 118]]]))
+    many = named.replace(train=np.concatenate([named.train, [[i, 100 + i] for i in range(10)]]))
     share = {name: pairs_of(plain, task)._share_of_several() for name, task in (("few", few), ("many", many))}
     assert np.flatnonzero(share["few"]).tolist() == [3] and share["few"][3] > 0.5
     assert share["many"][50] == pytest.approx(0.1) and (share["many"][:10] == share["few"][3]).all()

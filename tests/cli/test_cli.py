@@ -23,7 +23,7 @@ from mixtea.cli import app
 from mixtea.config import Config
 from mixtea.export.formats import endings
 from mixtea.progress import TerminalBar
-from mixtea.report.page import make_report
+from mixtea.report import page
 from mixtea.runs.reader import StoredRun
 
 SHORT = ("--set", "max_epochs=2", "--set", "propagation_rounds=1", "--device", "cpu")
@@ -35,7 +35,7 @@ def trained(tmp_path_factory):
     place = tmp_path_factory.mktemp("trained")
     aligner = MixTEA(max_epochs=2, propagation_rounds=1, device="cpu").fit(load_task(write(place, benchmark_files())))
     aligner.metrics_, aligner.by_evidence_ = aligner.score(), aligner.score_by_evidence()
-    aligner.save(place / "run", pages={"report.html": make_report(aligner)})
+    aligner.save(place / "run", pages={"report.html": page.make_report(aligner)})
     return place / "run"
 
 
@@ -211,7 +211,7 @@ def test_inspect_shows_the_counts(folder, mixtea):
     assert code == 0 and "tiny, fold 1" in out and "2 train, 1 valid, 2 test" in out
 
 
-def test_from_own_files_to_a_mapping(tmp_path, mixtea):
+def test_from_own_files_to_a_mapping(tmp_path, mixtea, drawn):
     write(tmp_path, {"a.tsv": SOURCE, "b.tsv": TARGET, "l.tsv": "a\tA\nb\tB\nc\tC\n", "t.tsv": "d\tD\ne\tE\n"})
     own = ("--source", tmp_path / "a.tsv", "--target", tmp_path / "b.tsv", "--links", tmp_path / "l.tsv")
     run = tmp_path / "runs" / "own"
@@ -247,7 +247,7 @@ def test_relations_go_into_a_file_of_their_own_or_beside_the_mapping(run, tmp_pa
     assert code == 0 and out == "" and "pairs of relations, attribute predicates and classes" in err
     found = relations_in(tmp_path / "r.tsv")
     assert ("relation", "r", "r") in found and "mappings" not in err
-    assert StoredRun(run).relations(min_score=1).frame.empty
+    assert StoredRun(run).answers_.relations(1).frame.empty
     assert mixtea("export", run, "--out", tmp_path / "alone.tsv")[0] == 0
     files = ("--out", tmp_path / "m.tsv", "--relations", tmp_path / "r.nt", "--set-id", "https://example.org/set")
     code, _, err = mixtea("export", run, *files, "--min-score", "0")
@@ -335,7 +335,7 @@ def test_ways_to_choose_that_cannot_be(run, tmp_path, mixtea, verb, how, said):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such names")
-def test_names_that_are_not_utf_8_cost_no_training(folder, tmp_path, mixtea):
+def test_names_that_are_not_utf_8_cost_no_training(folder, tmp_path, mixtea, drawn):
     odd = os.fsdecode(b"caf\xe9")
     folder.rename(tmp_path / odd)
     write(tmp_path, {f"{odd}.tsv": SOURCE, "b.tsv": TARGET, f"l{odd}.tsv": LINKS + "a\tA\n"})
@@ -420,7 +420,7 @@ def test_decoders_are_chosen_on_the_command_line(run, tmp_path, mixtea):
     assert code == 2 and "decoder must be one of" in err
 
 
-def test_settings_from_toml_and_flags(folder, tmp_path, mixtea, undrawn):
+def test_settings_from_toml_and_flags(folder, tmp_path, mixtea):
     write(tmp_path, {"c.toml": "entity_dim = 8\nseed = 5\n"})
     code, _, _ = mixtea(
         "fit", folder, "--out", tmp_path / "r", "--config", tmp_path / "c.toml", "--set", "entity_dim=16", *SHORT
@@ -440,7 +440,7 @@ def test_info_as_json(mixtea):
     assert code == 0 and json.loads(out)["versions"]["mixtea"]
 
 
-def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea, undrawn):
+def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea):
     code, out, err = mixtea(
         "fit", folder, "--out", tmp_path / "r", "--preset", "paper", "--set", "normaliser=moments", *SHORT
     )
@@ -448,7 +448,7 @@ def test_an_approximate_run_is_labelled(folder, tmp_path, mixtea, undrawn):
     assert json.loads((tmp_path / "r" / "run.json").read_text())["approximations"] == {"normaliser": "moments"}
 
 
-def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea, undrawn):
+def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea):
     (run / "notes.txt").write_text("keep me")
     code, _, err = mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)
     assert code == 2 and f"{run}: besides a run it holds notes.txt" in err and (run / "notes.txt").exists()
@@ -456,7 +456,7 @@ def test_overwriting_a_run_takes_nothing_else_along(run, folder, mixtea, undrawn
     assert mixtea("fit", folder, "--out", run, "--overwrite", *SHORT)[0] == 0
 
 
-def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatch, undrawn):
+def test_an_empty_folder_can_become_the_run(folder, tmp_path, mixtea, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.chdir(tmp_path / "empty")
     assert mixtea("fit", folder, "--out", ".", *SHORT)[0] == 0
@@ -496,12 +496,12 @@ def test_score_says_what_it_ranks_among_and_what_was_learned(run, tmp_path, mixt
     assert mixtea("score", run, "--candidates", "some")[0] == 2
 
 
-def test_fit_passes_doubts_on(folder, tmp_path, mixtea, undrawn):
+def test_fit_passes_doubts_on(folder, tmp_path, mixtea):
     _, _, err = mixtea("fit", folder, "--out", tmp_path / "run", *SHORT)
     assert "warning: only 2 train links" in err
 
 
-def test_a_quick_fit_keeps_the_first_answer(rings_folder, tmp_path, mixtea, undrawn):
+def test_a_quick_fit_keeps_the_first_answer(rings_folder, tmp_path, mixtea):
     code, _, err = mixtea("fit", rings_folder, "--out", tmp_path / "run", "--quick", "--set", "propagation_rounds=2")
     assert code == 0 and "first answer after" in err and "only voters that need no training were asked" in err
     assert mixtea("export", tmp_path / "run", "--out", tmp_path / "m.tsv")[0] == 0
@@ -509,7 +509,7 @@ def test_a_quick_fit_keeps_the_first_answer(rings_folder, tmp_path, mixtea, undr
     assert code == 2 and "--quick trains no epoch" in err and not (tmp_path / "r").exists()
 
 
-def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea, undrawn):
+def test_a_run_can_be_repeated_from_its_own_settings(run, folder, tmp_path, mixtea):
     assert mixtea("fit", folder, "--config", run / "config.json", "--out", tmp_path / "again")[0] == 0
     weights = [(r / "weights.safetensors").read_bytes() for r in (run, tmp_path / "again")]
     assert weights[0] == weights[1]
@@ -520,7 +520,7 @@ def test_version(mixtea):
     assert code == 0 and out.startswith("mixtea ")
 
 
-def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path, undrawn):
+def test_a_warm_start_says_what_changed(run, folder, mixtea, tmp_path):
     out = tmp_path / "grown"
     code, _, err = mixtea("fit", folder, "--warm-start", run, "--out", out, *SHORT)
     assert code == 0 and re.search(r"\d+ new, \d+ gone, \d+ changed, \d+ unchanged, compared with the earlier run", err)

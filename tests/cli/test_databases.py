@@ -22,7 +22,7 @@ BOOK = excel({
 })  # fmt: skip
 
 
-def test_a_run_of_a_query_is_scored_and_goes_on(tmp_path, mixtea, monkeypatch, undrawn):
+def test_a_run_of_a_query_is_scored_and_goes_on(tmp_path, mixtea, monkeypatch):
     monkeypatch.chdir(write(tmp_path, {"f.db": BASE, "f.xlsx": BOOK}))
     query = ["--source-query", "SELECT id, title, before, year FROM films WHERE title > '' -- 'a//b'"]
     sides = ["--source", "sqlite:f.db", *query, "--target", "f.xlsx#Films"]

@@ -10,7 +10,7 @@ from conftest import SMALL_BEST
 from mixtea.pipeline import train
 
 
-def test_the_demo_shows_who_finds_what(tmp_path, mixtea, monkeypatch, undrawn):
+def test_the_demo_shows_who_finds_what(tmp_path, mixtea, monkeypatch):
     """As it is called, but for how long it trains."""
     monkeypatch.setattr(import_module("mixtea.cli.fit"), "train", partial(train, **SMALL_BEST))
     code, out, err = mixtea("demo", "--out", tmp_path / "run")

@@ -48,7 +48,7 @@ def test_inspect_without_values(tmp_path, mixtea):
 FILMS = "id,title,code\n1,Solaris,A1\n2,Stalker,B2\n3,Ulysses,C3\n"
 
 
-def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea, undrawn):
+def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea):
     write(tmp_path, {"s.csv": FILMS, "t.csv": FILMS.replace("title", "Titel")})
     task = ("--source", tmp_path / "s.csv", "--target", tmp_path / "t.csv", "--links-from", "names", "--device", "cpu")
     code, out, _ = mixtea("inspect", *task)
@@ -66,7 +66,7 @@ def test_inspect_and_fit_say_what_is_taken_as_names(tmp_path, mixtea, undrawn):
     )
 
 
-def test_inspect_and_fit_say_how_many_synonyms_are_found(files, mixtea, undrawn):
+def test_inspect_and_fit_say_how_many_synonyms_are_found(files, mixtea):
     write(files, {"syn.tsv": "alpha\tE\n", "more.tsv": "# of the target\nzwei\tC\nx\ty\n"})
     task = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--links-from", "names", "--device", "cpu")
     task += ("--names-source", files / "ns.tsv", "--names-target", files / "nt.tsv")
@@ -132,7 +132,7 @@ def test_links_and_names_exclude_each_other(files, mixtea):
     assert code == 0 and json.loads(out)["links_from"] == "names"
 
 
-def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, undrawn):
+def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea):
     write(files, {"test.tsv": "a\tA\nb\tB\n"})
     graphs = ("--source", files / "s.tsv", "--target", files / "t.tsv", "--test-links", files / "test.tsv")
     settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
@@ -166,7 +166,7 @@ def test_a_run_without_links_says_so_wherever_it_goes(files, tmp_path, mixtea, u
         assert len(frame) and frame.columns[-1] == "links_from" and set(frame["links_from"]) == {"names"}, name
 
 
-def test_a_run_by_ids_says_so_wherever_it_goes(tmp_path, mixtea, undrawn):
+def test_a_run_by_ids_says_so_wherever_it_goes(tmp_path, mixtea):
     shared = [f"x:{i}\tr\tx:{i + 1}\n" for i in range(8)]
     write(tmp_path, {"s.tsv": "".join([*shared, "x:3\tr\told\n"]), "t.tsv": "".join([*shared, "x:3\tr\tnew\n"])})
     graphs = ("--source", tmp_path / "s.tsv", "--target", tmp_path / "t.tsv", "--links-from", "ids")
@@ -184,7 +184,7 @@ def test_a_run_by_ids_says_so_wherever_it_goes(tmp_path, mixtea, undrawn):
     assert "Links were taken from ids that both graphs have." in text
 
 
-def test_names_that_mislead_are_told_of(tmp_path, mixtea, undrawn):
+def test_names_that_mislead_are_told_of(tmp_path, mixtea):
     """Every entity of the source has another one's name."""
     n = 30
     words = [f"{a}{b}n{c}" for a in ("Kar", "Lum", "Vet") for b in "aeiou" for c in ("ab", "eg")]

@@ -10,6 +10,7 @@ import pyoxigraph
 import pytest
 import rdflib
 import sssom_pydantic
+from conftest import SMALL_BEST
 
 from mixtea import MixTEA, load_task, train
 from mixtea.export.metadata import JUSTIFICATIONS
@@ -39,8 +40,7 @@ def run(world, tmp_path_factory):
         test_links=world / "check.sssom.tsv",
     )  # fmt: skip
     out = tmp_path_factory.mktemp("runs") / "run"
-    settings = dict(max_epochs=4, propagation_rounds=1, entity_dim=32, device="cpu")
-    train(task, out, preset="best", **settings)
+    train(task, out, preset="best", **SMALL_BEST)
     return out
 
 

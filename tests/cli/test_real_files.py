@@ -67,7 +67,7 @@ def files(tmp_path_factory):
 
 
 @pytest.fixture
-def run(files, mixtea, undrawn):
+def run(files, mixtea):
     """The first of the three commands."""
     out = files / "run"
     if not out.exists():

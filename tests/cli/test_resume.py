@@ -10,15 +10,13 @@ import sys
 
 import pytest
 import torch
-from processes import UNDRAWN, start, wait_until_halted
+from processes import start, wait_until_halted
 
 from mixtea.runs.in_progress import UnfinishedRun
 
 SETTINGS = ("--preset", "paper", "--set", "max_epochs=8", "--set", "patience=1000", "--device", "cpu")
 SHORT = ("--set", "max_epochs=3", "--set", "propagation_rounds=1", "--device", "cpu")
-HALTS = (
-    UNDRAWN
-    + """
+HALTS = """
 import os, signal
 from mixtea.cli import main
 from mixtea.progress import TerminalBar
@@ -30,12 +28,6 @@ def halt(self, record):
 TerminalBar.on_epoch = halt
 main()
 """
-)
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(undrawn):
-    """Nobody looks at these runs."""
 
 
 def halted(out, *args):

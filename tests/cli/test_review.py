@@ -129,7 +129,7 @@ def test_a_simulated_reviewer(run, rings, mixtea, tmp_path, monkeypatch):
 # Learning from a file of decisions
 
 
-def test_fit_learns_from_decisions(rings_folder, rings, mixtea, tmp_path, undrawn):
+def test_fit_learns_from_decisions(rings_folder, rings, mixtea, tmp_path):
     accepted, rejected = ids_of(rings, rings.test[:2])
     write(tmp_path, {"d.sssom.tsv": sssom([(*accepted, "", ""), (*rejected, "Not", "")])})
     code, _, err = mixtea("fit", rings_folder, *reviewed(tmp_path), "--out", tmp_path / "run", *SHORT)
@@ -141,7 +141,7 @@ def test_fit_learns_from_decisions(rings_folder, rings, mixtea, tmp_path, undraw
     assert len(row) == 1 and rings.test[1, 1] not in row and found.config.voters == STRUCTURE_VOTERS
 
 
-def test_fit_lets_unreliable_reviewers_vote(rings_folder, rings, mixtea, tmp_path, undrawn):
+def test_fit_lets_unreliable_reviewers_vote(rings_folder, rings, mixtea, tmp_path):
     first, second = ids_of(rings, rings.test[:2])
     write(tmp_path, {"d.sssom.tsv": sssom([(*first, "", "0.9"), (*second, "Not", "0.7")])})
     code, out, err = mixtea("fit", rings_folder, *reviewed(tmp_path), "--out", tmp_path / "run", *SHORT)
@@ -153,7 +153,7 @@ def test_fit_lets_unreliable_reviewers_vote(rings_folder, rings, mixtea, tmp_pat
     assert found.task_.train.tolist() == rings.train.tolist()
 
 
-def test_what_a_review_exports_a_fit_learns_from(run, decided, rings_folder, rings, mixtea, tmp_path, undrawn):
+def test_what_a_review_exports_a_fit_learns_from(run, decided, rings_folder, rings, mixtea, tmp_path):
     assert mixtea("review", run, "--export", tmp_path / "d.sssom.tsv")[0] == 0
     assert mixtea("fit", rings_folder, *reviewed(tmp_path), "--out", tmp_path / "new", *SHORT)[0] == 0
     found = StoredRun(tmp_path / "new").task_

@@ -28,7 +28,7 @@ def test_inspect_counts_them(mixtea, rings_folder, given):
     assert code == 0 and json.loads(out)["target"]["vectors"] == 20
 
 
-def test_a_run_is_trained_with_them(mixtea, rings_folder, given, tmp_path, undrawn):
+def test_a_run_is_trained_with_them(mixtea, rings_folder, given, tmp_path):
     settings = [word for value in SHORT for word in ("--set", value)]
     call = ("fit", rings_folder, *given, *settings, "--device", "cpu", "--out", tmp_path / "run")
     code, _, err = mixtea(*call)

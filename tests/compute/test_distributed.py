@@ -13,7 +13,7 @@ from datetime import timedelta
 import pytest
 import torch.distributed
 from conftest import SMALL_BEST, rings_files, write
-from processes import UNDRAWN, children, start, wait_for_line
+from processes import children, start, wait_for_line
 
 from mixtea import MixTEA
 from mixtea.compute import distributed
@@ -25,9 +25,7 @@ FITS = {  # what two processes learn, one after the other
     "best": dict(preset="best", **SETTINGS),
     "paper in float32": dict(preset="paper", **SETTINGS | dict(precision="float32", max_epochs=30)),
 }
-PROGRAM = (
-    UNDRAWN
-    + """
+PROGRAM = """
 import json, os, sys
 import torch.distributed
 from mixtea.cli import main
@@ -42,11 +40,8 @@ torch.distributed.barrier()
 sys.stdout.flush()
 os._exit(0)  # to part at once with the other process makes PyTorch crash now and then
 """
-)
 
-UNLIKE = (
-    UNDRAWN
-    + """
+UNLIKE = """
 import contextlib, io, json, os, sys
 from pathlib import Path
 from mixtea.cli import main
@@ -60,7 +55,6 @@ for name, words in json.loads(sys.argv[1]).items():
             found[name] = [end.code, said.getvalue()]
 (out / f"{rank}.json").write_text(json.dumps(found))
 """
-)
 FAILING = """
 import json, os, sys, time
 from pathlib import Path
@@ -96,11 +90,12 @@ def launched(*command):
     return start([*launcher, *command], forked=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, **streams)
 
 
-def begun(commands, **streams):
+def begun(commands, environment=(), **streams):
     """Two processes without a launcher, as on two machines, where none ends the processes of the other."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         meet = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": "2"}
+    meet |= dict(environment)
     return [
         start([sys.executable, *words], forked=True, env=os.environ | meet | {"RANK": str(rank)}, text=True, **streams)
         for rank, words in enumerate(commands)
@@ -199,9 +194,13 @@ def test_a_process_that_cannot_read_its_files_ends_the_other_one(tmp_path, rings
 def test_a_process_that_the_launcher_ends_early_says_why(tmp_path, rings_folder):
     words = [fit(folder, tmp_path / "run", **FITS["paper"]) for folder in (rings_folder, tmp_path / "missing")]
     (tmp_path / "program.py").write_text(FAILING)
-    process = launched(tmp_path / "program.py", json.dumps(words), tmp_path / "run.unfinished")
-    output, _ = process.communicate(timeout=SOON)
-    assert output.count("error: Another process of this run has ended") == 1 and "missing: " in output
+    program = (tmp_path / "program.py", json.dumps(words), tmp_path / "run.unfinished")
+    store = torch.distributed.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # the launcher's
+    environment = {"MASTER_PORT": str(store.port), "TORCHELASTIC_USE_AGENT_STORE": "True"}
+    first, failed = begun([program, program], environment, stderr=subprocess.PIPE)
+    assert "missing: " in failed.communicate(timeout=SOON)[1]
+    first.terminate()  # as the launcher does when one has failed
+    assert first.communicate(timeout=SOON)[1].count("error: Another process of this run has ended") == 1
 
 
 def test_a_second_fit_in_one_program_learns_what_it_learns_alone(tmp_path, rings_folder, rings):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import make_graph
+from conftest import make_graph, said_task
 from processes import run
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -25,13 +25,13 @@ from mixtea.compute.similarity import (
     top_k,
     unit,
 )
-from mixtea.council.normalise import csls, sinkhorn
-from mixtea.council.opinions import belief_of
+from mixtea.council.opinions import belief_of, csls, sinkhorn
 from mixtea.decide.decoders import decide, rank_top
 from mixtea.encode.encoder import attend, product_in_order
 from mixtea.errors import TrainingError
 from mixtea.graph.joint_index import JointIndex, OpenIndex
-from mixtea.training.negatives import hard_negatives
+from mixtea.relations.neighbours import NeighbourIndex
+from mixtea.training.alignment_loss import hard_negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy, pseudo_mapping_loss
 from mixtea.voters.agreement_steps import AgreementSteps
 from mixtea.voters.propagation_views import PropagationGraph
@@ -100,8 +100,10 @@ def attention():
 
 
 def agreement():
-    once = torch.ones(2, 3, dtype=torch.int64)
-    steps = AgreementSteps(TRIPLES[0], TRIPLES[1] % 3, TRIPLES[2], once, LINKS, JointIndex((N // 2, N - N // 2)))
+    half, rows = N // 2, [(h % (N // 2), r % 3, t % (N // 2)) for h, r, t in TRIPLES.T.tolist()]
+    graphs = make_graph(rows[:150], half, "s"), make_graph(rows[150:], half, "t")
+    index = NeighbourIndex.of(said_task(*graphs, []), shared_relations=True)
+    steps = AgreementSteps(index, LINKS, JointIndex((half, half)), torch.float32)
     source, target = vectors(len(ROWS[0]), len(ROWS[1]))
     pairs = nearest_pairs(source, target, 3)
     entities = OpenIndex(ROWS, (N // 2, N - N // 2), (len(ROWS[0]), len(ROWS[1])))
@@ -235,7 +237,7 @@ def test_a_process_that_may_take_little_goes_on_with_smaller_blocks():
     """All similarities at once would take 100 MiB, and 64 MiB is what there is."""
     path = os.pathsep.join([str(BENCHMARKS), *(p for p in sys.path if p)])
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    done = run([sys.executable, "-c", LIMITED], env=environment)
+    done = run([sys.executable, "-c", LIMITED], forked=True, env=environment)
     assert done.returncode == 0, done.stderr
     loss, again, difference = json.loads(done.stdout)
     assert again == pytest.approx(loss, rel=1e-5) and difference < 1e-4

@@ -77,7 +77,7 @@ def test_nothing_is_trained_and_all_else_works(linked, tmp_path):
     assert torch.isfinite(again.vectors_).all()
 
 
-def test_the_command_says_so_in_one_line(tables, tmp_path, mixtea):
+def test_the_command_says_so_in_one_line(tables, tmp_path, mixtea, drawn):
     out = tmp_path / "run"
     small = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
     command = ("fit", *tables[1], "--links-from", "names", *small, "--out", out, "--tensorboard", tmp_path / "board")
@@ -106,7 +106,7 @@ def test_no_epoch_is_expected(tables):
     assert found.epochs == 0 and found.seconds == found.seconds_beside
 
 
-def test_callbacks_receive_what_is_waited_for(tables, tmp_path, undrawn):
+def test_callbacks_receive_what_is_waited_for(tables, tmp_path):
     history = History()
     train(lambda: tables[0], tmp_path / "run", callbacks=history, **SMALL_BEST)
     assert {"names: candidates", "attributes: comparing", "writing the report"} <= set(history.steps)

@@ -82,7 +82,7 @@ def test_enough_validation_links_weigh_the_voters(example):
 
 @pytest.mark.parametrize("n_valid", [0, 20])
 def test_few_validation_links_are_said_aloud_and_not_used(example, n_valid, caplog):
-    few = replace(example, train=example.train[:40], valid=example.valid[:n_valid])
+    few = example.replace(train=example.train[:40], valid=example.valid[:n_valid])
     with caplog.at_level(logging.WARNING):
         trainer = Trainer(few, Config.preset("best", **SMALL, patience=1, validate_every=3), CPU)
         result = trainer.train()
@@ -99,7 +99,7 @@ def test_validation_links_do_not_reach_the_votes_where_they_are_too_few(example)
         np.stack([example.valid[:, 0], np.roll(example.valid[:, 1], 1)], 1),
         example.valid[:0],
     ):
-        trainer = Trainer(replace(example, valid=valid), Config.preset("best", **SMALL | {"max_epochs": 4}), CPU)
+        trainer = Trainer(example.replace(valid=valid), Config.preset("best", **SMALL | {"max_epochs": 4}), CPU)
         students.append(trainer.train().student.entity)
     assert torch.equal(students[0], students[1]) and torch.equal(students[0], students[2])
 
@@ -239,10 +239,49 @@ def test_links_on_which_a_voter_is_silent_do_not_weigh_it(rings):
 def test_a_rejected_pair_is_never_a_candidate(rings):
     voter = Told()
     voter.proposal, voter.scores = [[0, 0], [0, 1]], lambda pairs: np.ones(len(pairs))
-    council = council_of(replace(rings, rejected=np.array([[0, 0]])), voter)
+    council = council_of(rings.replace(rejected=np.array([[0, 0]])), voter)
     council.judge(torch.zeros(60, 4))
     assert council.sure_pairs().tolist() == [[0, 1]]
 
 
 def test_who_needs_neither_triples_nor_vectors_knows_every_entity():
     assert cover_isolated([Silent()]) and not cover_isolated(bind("forward", "backward", "propagation", "agreement"))
+
+
+@register
+class Unneeded(Voter):
+    """A voter of vectors that no graph here came with; it must not be asked for anything."""
+
+    name = "unneeded"
+    needs = ("own_vectors",)
+
+    def propose(self, state):
+        raise AssertionError("asked to propose")
+
+    def score(self, pairs, state):
+        raise AssertionError("asked to score")
+
+    def learn(self, state):
+        raise AssertionError("asked to learn")
+
+
+def test_a_voter_without_inputs_is_not_asked_and_has_no_opinion(rings):
+    voters = ("forward", "backward", "propagation", "agreement")
+    few = {"max_epochs": 2, "entity_dim": 8, "relation_dim": 4, "precision": "float64"}
+    one, other = (
+        Trainer(rings, Config.preset("best", **SMALL | few | {"voters": names}), CPU)
+        for names in (voters, (*voters, "unneeded"))
+    )
+    usual, found = one.train(), other.train()
+    assert found.opinions.scores["unneeded"].isnan().all()
+    assert torch.equal(found.opinions.belief, usual.opinions.belief)
+
+
+def test_the_belief_and_the_sure_pairs_are_those_of_the_last_opinions(rings):
+    trainer = Trainer(rings, Config.preset("best", **SMALL | {"max_epochs": 1}), CPU)
+    council = trainer.council
+    council.prepare()
+    sure = council.sure_pairs()
+    assert len(sure) and council.sure_pairs() is sure
+    council.opinions = replace(council.opinions, belief=torch.zeros_like(council.opinions.belief))
+    assert not len(council.sure_pairs())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mixtea.compute.scored_pairs import pairs_of_keys
-from mixtea.council.normalise import csls, normalise_with_null, sinkhorn
+from mixtea.council.opinions import csls, normalise_with_null, sinkhorn
 
 
 @pytest.fixture

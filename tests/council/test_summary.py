@@ -13,7 +13,7 @@ from mixtea.council.summary import misleading_lines, misleading_links, misleadin
 
 
 def test_who_speaks_and_about_how_many(tiny):
-    named = replace(tiny, source=replace(tiny.source, labels=labelled(tiny.source, {"a": "Alpha", "b": "Beta"})))
+    named = tiny.replace(source=replace(tiny.source, labels=labelled(tiny.source, {"a": "Alpha", "b": "Beta"})))
     names = ("forward", "propagation", "names", "descriptions")
     line = voters_line(bind_voters(named, Config(), names))
     assert line == (
@@ -25,7 +25,7 @@ def test_who_speaks_and_about_how_many(tiny):
 def test_whose_likeness_tells_nothing(example):
     voters = bind_voters(example, Config(), ("forward", "names", "descriptions"))
     assert misleading_shares(voters) == {"names": pytest.approx(0.05, abs=0.05)}
-    wrong = replace(example, train=example.train[:, [0, 1]].copy())
+    wrong = example.replace(train=example.train[:, [0, 1]].copy())
     wrong.train[:, 1] = wrong.train[::-1, 1]
     assert misleading_shares(bind_voters(wrong, Config(), ("names",)))["names"] > 0.5
     assert misleading_lines({"names": 0.04}) == []

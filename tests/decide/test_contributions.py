@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from conftest import SMALL_BEST
 
 from mixtea import MixTEA
 from mixtea.council.opinions import score_parts, total_score
@@ -13,9 +12,9 @@ from mixtea.council.opinions import score_parts, total_score
 NAN = float("nan")
 
 
-@pytest.fixture(scope="module")
-def best(example):
-    return MixTEA(preset="best", **SMALL_BEST).fit(example)
+@pytest.fixture
+def best(fitted_best):
+    return fitted_best
 
 
 def test_parts_add_up_to_the_total_whoever_is_silent():

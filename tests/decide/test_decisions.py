@@ -69,7 +69,7 @@ def test_what_a_mapping_promises(seven):
     assert promise == f"expected precision 0.900 ({low:.3f}–{high:.3f}), recall 1.000; {rests}"
     half = decided(seven, [1, 0.9, 0.9, 0.9, 0.9, 0.9], likelihood=1.0, lost=[1, 2, 3, 4]).mapping()
     assert half.expected == pytest.approx(4.5) and "recall 0.200;" in half.expected_quality()
-    without = decided(replace(seven, valid=seven.valid[:0]), [0.9] * 6, likelihood=1.0)
+    without = decided(seven.replace(valid=seven.valid[:0]), [0.9] * 6, likelihood=1.0)
     assert "learned from 1 links" in without.mapping().expected_quality()
     assert "a guess: no links were given" in replace(without.mapping(), n_links=0).expected_quality()
     assert decided(seven, [1, *[0.1] * 5]).mapping().expected_quality() == ""  # nothing is mapped
@@ -93,7 +93,10 @@ def test_that_links_were_chosen_is_said_wherever_a_mapping_goes(rings, tmp_path,
     aligner.save(tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["links_are_random"] is False
     for stored in (StoredRun(tmp_path / "run"), MixTEA.load(tmp_path / "run")):
-        assert LINKS_NOT_RANDOM in list(stored.map().warnings()) and stored.map().expected == aligner.map().expected
+        assert (
+            LINKS_NOT_RANDOM in list(stored.answers_.mapping().warnings())
+            and stored.answers_.mapping().expected == aligner.map().expected
+        )
     code, _, err = mixtea("export", tmp_path / "run", "--out", tmp_path / "m.parquet", "--with-unmapped")
     assert code == 0 and f"\n{aligner.map().summary()}\n" in err and f"warning: {LINKS_NOT_RANDOM}\n" in err
     written = pq.read_table(tmp_path / "m.parquet")["decision"].to_pylist()
@@ -103,7 +106,7 @@ def test_that_links_were_chosen_is_said_wherever_a_mapping_goes(rings, tmp_path,
 def test_a_training_says_what_it_decided(rings_folder, tmp_path, mixtea):
     settings = [word for name, value in SMALL_BEST.items() for word in ("--set", f"{name}={value}")]
     code, _, err = mixtea("fit", rings_folder, "--out", tmp_path / "run", *settings)
-    assert code == 0 and f"\n{StoredRun(tmp_path / 'run').map().summary()}\n" in err
+    assert code == 0 and f"\n{StoredRun(tmp_path / 'run').answers_.mapping().summary()}\n" in err
 
 
 def test_a_run_from_before_is_read_as_one_of_random_links(rings, tmp_path):
@@ -112,4 +115,4 @@ def test_a_run_from_before_is_read_as_one_of_random_links(rings, tmp_path):
     about = json.loads(path.read_text())
     del about["links_are_random"]
     path.write_text(json.dumps(about | {"sha256": seal(about)}))
-    assert StoredRun(tmp_path / "run").map().links_are_random
+    assert StoredRun(tmp_path / "run").answers_.mapping().links_are_random

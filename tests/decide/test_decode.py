@@ -7,27 +7,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from conftest import SMALL_STRUCTURE
 
 from mixtea import MixTEA
+from mixtea import aligner as aligner_module
 from mixtea.compute.scored_pairs import pairs_of_keys
 from mixtea.config import STRUCTURE_VOTERS
+from mixtea.decide import decode as decode_module
 from mixtea.decide.answers import CANDIDATES_STORED
 from mixtea.decide.decoders import rank_top
 from mixtea.errors import ConfigError, RunError
 from mixtea.evaluation.metrics import ranking_metrics, sparse_ranking_metrics
 
-SMALL = {
-    "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE_VOTERS,
-}  # fmt: skip
 STUDENT = "forward,backward"
 AGREEMENT, EVERYONE = f"{STUDENT},agreement", f"{STUDENT},propagation,agreement"
 DECODERS = [(d, v) for d in ("nearest", "csls", "sinkhorn", "one_to_one") for v in (STUDENT, AGREEMENT, EVERYONE)]
 
 
-@pytest.fixture(scope="module")
-def best(example):
-    return MixTEA(preset="best", **SMALL).fit(example)
+@pytest.fixture
+def best(fitted_structure):
+    return fitted_structure
 
 
 def test_best_is_the_default_and_better_than_its_student(best, example):
@@ -44,7 +43,7 @@ def test_what_the_decoder_ranks_first_is_what_score_counts_and_predict_ranks_by_
 
     `predict` has the decoder's best, the likeliest first.
     """
-    aligner = MixTEA(preset="best", **SMALL)
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE)
     aligner.__dict__.update(best.__dict__)
     aligner.config = best.config.replace(candidates="all")
     candidates = aligner.predict(k=4, decoder=decoder, voters=voters)
@@ -100,8 +99,8 @@ def test_a_run_of_the_paper_can_be_decoded_by_agreement_too(fitted):
 
 @pytest.mark.parametrize("n", [20, 5, 1])
 def test_few_links_and_no_validation_links_are_enough_to_begin(example, n):
-    few = replace(example, train=example.train[:n], valid=example.valid[:0])
-    aligner = MixTEA(preset="best", **SMALL | {"propagation_rounds": 6}).fit(few)
+    few = example.replace(train=example.train[:n], valid=example.valid[:0])
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE | {"propagation_rounds": 6}).fit(few)
     scores = aligner.score()
     assert scores["hits@1"] > {20: 0.3, 5: 0.02, 1: 0.0}[n]
     assert 0 <= scores["calibration_error"] <= 1
@@ -180,7 +179,7 @@ def test_a_side_without_anything_unlabelled_leaves_probabilities_of_nothing(tiny
     target = tiny.target
     smaller = replace(target, ids=target.ids[:4], triples=target.triples[(target.triples[:, [0, 2]] < 4).all(1)])
     links = np.stack([np.arange(4), np.arange(4)], axis=1)
-    task = replace(tiny, target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
+    task = tiny.replace(target=smaller, train=links, valid=links[:0], test=np.array([[4, 0]]))
     aligner = MixTEA(preset=preset, max_epochs=2, device="cpu").fit(task)
     assert aligner.predict(k=2).to_frame()["source"].tolist() == [tiny.source.ids[4]] * 2
     assert 0 <= aligner.score()["hits@1"] <= 1
@@ -221,3 +220,19 @@ def test_opinions_that_cannot_be_are_refused(best, tmp_path, kind, monkeypatch):
         best._last = last
     with pytest.raises(RunError, match=r"opinions\.safetensors: damaged|run\.json: damaged .*voter_weights"):
         MixTEA.load(tmp_path / "run")
+
+
+def test_voters_are_bound_once_and_a_loaded_aligner_answers_the_same(rings, tmp_path, monkeypatch):
+    """The training hands its voters on; other settings, and an aligner that was loaded, bind their own."""
+    bound = []
+    for module in (aligner_module, decode_module):
+        real = module.bind_voters
+        monkeypatch.setattr(module, "bind_voters", lambda *args, real=real: bound.append(args[2]) or real(*args))
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE | {"max_epochs": 2}).fit(rings)
+    aligner.save(tmp_path / "run")
+    frame = aligner.map().to_frame()
+    assert len(bound) == 1 and set(bound[0]) == set(STRUCTURE_VOTERS)
+    loaded = MixTEA.load(tmp_path / "run")
+    assert loaded.map().to_frame().equals(frame)
+    aligner.predict(voters=STUDENT)
+    assert bound[1:] and all(set(names) <= set(STRUCTURE_VOTERS) for names in bound[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from mixtea.compute.scored_pairs import pairs_of_keys
-from mixtea.council.normalise import csls
+from mixtea.council.opinions import csls
 from mixtea.decide.decoders import decide, rank_top
 
 

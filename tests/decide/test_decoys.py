@@ -31,7 +31,7 @@ def task(tmp_path):
         replace(graph, labels=Labels.of_entities(np.arange(graph.n_entities), [name_of(id, words) for id in graph.ids]))
         for graph in (found.source, found.target)
     ]
-    return replace(found, source=sides[0], target=sides[1])
+    return found.replace(source=sides[0], target=sides[1])
 
 
 def name_of(id, words):

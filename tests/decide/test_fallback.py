@@ -14,11 +14,11 @@ from safetensors.numpy import load_file
 from mixtea import MixTEA
 from mixtea.config import Config
 from mixtea.council import council
-from mixtea.decide import fallback as left_over
+from mixtea.decide import decoders as left_over
 from mixtea.decide import predict
 from mixtea.decide.answers import FallbackTargets, Ranked
 from mixtea.decide.choose import Choice
-from mixtea.decide.fallback import fallback_targets
+from mixtea.decide.decoders import fallback_targets
 from mixtea.runs.answers import check_answers, mapping_arrays
 from mixtea.runs.reader import StoredRun
 
@@ -97,7 +97,7 @@ def test_fewer_targets_than_sources(rings):
     kept = np.setdiff1d(np.arange(rings.target.n_entities), gone)
     triples = rings.target.triples
     alone = replace(rings.target, triples=triples[np.isin(triples[:, [0, 2]], kept).all(axis=1)])
-    aligner = few_candidates(replace(rings, target=alone))
+    aligner = few_candidates(rings.replace(target=alone))
     frame = aligner.map(every=True).to_frame()
     given = np.concatenate([rings.train, rings.valid])[:, 1]
     n_targets = len(np.setdiff1d(np.flatnonzero(~alone.isolated()), given))
@@ -110,7 +110,7 @@ def test_it_is_stored_and_runs_without_it_are_read(rings, tmp_path, mixtea):
     aligner.save(tmp_path / "run")
     stored = StoredRun(tmp_path / "run")
     for how in ({}, {"every": True}, {"best_f1": True}, {"precision": 0.9}):
-        assert stored.map(**how).frame.equals(aligner.map(**how).frame)
+        assert stored.answers_.mapping(Choice(**how)).frame.equals(aligner.map(**how).frame)
     code, _, err = mixtea("export", tmp_path / "run", "--out", tmp_path / "m.tsv", "--every")
     n = len(aligner.map(every=True))
     assert code == 0 and "computed anew" not in err and f"{n} mappings\nmapped {n} of {n};" in err
@@ -118,7 +118,7 @@ def test_it_is_stored_and_runs_without_it_are_read(rings, tmp_path, mixtea):
     arrays = mapping_arrays(stored.answers_)
     older = {name: array for name, array in arrays.items() if name not in ("left", "likelihood_of_left")}
     before = check_answers(candidates, older, rings, stored.config)
-    assert before.fallback is None and before.mapping().frame.equals(stored.map().frame)
+    assert before.fallback is None and before.mapping().frame.equals(stored.answers_.mapping().frame)
     assert before.mapping(Choice(every=True)).pairs().shape[0] < n
     for wrong in (
         {"left": arrays["left"] - 2},

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
@@ -45,11 +43,11 @@ def test_numbers_one_id_and_nobody(aligner, rings):
 def test_a_rejected_target_comes_last_and_two_links_share(rings):
     linked = rings.train[0]
     train = np.concatenate([rings.train, [[linked[0], rings.test[0, 1]]]])
-    task = replace(rings, train=train)
+    task = rings.replace(train=train)
     first = MixTEA(preset="paper", max_epochs=1, device="cpu").fit(task).predict(k=4, sources=[linked[0]])
     assert set(first.target_index[0, :2]) == {linked[1], rings.test[0, 1]} and (first.probability[0, :2] == 0.5).all()
     rejected = np.array([[linked[0], first.target_index[0, 2]]])
-    again = MixTEA(preset="paper", max_epochs=1, device="cpu").fit(replace(task, rejected=rejected))
+    again = MixTEA(preset="paper", max_epochs=1, device="cpu").fit(task.replace(rejected=rejected))
     assert again.predict(k=30, sources=[linked[0]]).target_index[0, -1] == rejected[0, 1]
 
 

@@ -6,16 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from conftest import SMALL_STRUCTURE
 
 from mixtea import MixTEA, Task
-from mixtea.config import STRUCTURE_VOTERS
 from mixtea.errors import NotFittedError
 from mixtea.graph.graph import Graph
-
-SMALL = {
-    "entity_dim": 32, "relation_dim": 16, "max_epochs": 12, "propagation_rounds": 3, "propagation_label_dim": 128,
-    "propagation_relation_dim": 32, "device": "cpu", "voters": STRUCTURE_VOTERS,
-}  # fmt: skip
 
 
 def without(graph: Graph, gone: np.ndarray) -> tuple[Graph, np.ndarray]:
@@ -36,12 +31,12 @@ def with_strangers(task: Task, n: int) -> Task:
         ends = (random.integers(graph.n_relations, size=n), random.integers(graph.n_entities, size=n))
         triples = np.concatenate([graph.triples, np.stack([new, *ends], axis=1)])
         graphs.append(Graph(np.concatenate([graph.ids, names]), graph.relations, triples))
-    return replace(task, source=graphs[0], target=graphs[1])
+    return task.replace(source=graphs[0], target=graphs[1])
 
 
-@pytest.fixture(scope="module")
-def best(example):
-    return MixTEA(preset="best", **SMALL).fit(example)
+@pytest.fixture
+def best(fitted_structure):
+    return fitted_structure
 
 
 def test_every_source_without_a_given_link_is_decided_once(best, example):
@@ -67,7 +62,7 @@ def test_sources_that_say_nothing_do_not_crowd_out_the_others(example):
     """Entities without triples are no reason to doubt those with."""
     names = np.array([f"alone{i}" for i in range(2000)], dtype=object)
     crowded = replace(example.source, ids=np.concatenate([example.source.ids, names]))
-    aligner = MixTEA(preset="best", **SMALL).fit(replace(example, source=crowded))
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE).fit(example.replace(source=crowded))
     pairs, frame = aligner.map().pairs(), aligner.map().to_frame().set_index("source")
     assert len(pairs) > 500 and not pairs["source"].isin(names).any()
     assert frame.loc["alone7", "target"] is None and np.isnan(frame.loc["alone7", "probability"])
@@ -85,7 +80,7 @@ def test_shared_targets_are_not_bounded_by_their_number(example):
         name: np.concatenate([getattr(example, name), getattr(example, name) + np.array([n, 0])])
         for name in ("train", "valid", "test")
     }
-    aligner = MixTEA(preset="paper", max_epochs=12, device="cpu").fit(replace(example, source=twice, **splits))
+    aligner = MixTEA(preset="paper", max_epochs=12, device="cpu").fit(example.replace(source=twice, **splits))
     pairs = aligner.map(shared_targets=True).pairs()
     assert len(pairs) > n / 2 and not pairs["target"].is_unique
 
@@ -113,7 +108,7 @@ def test_only_probable_mappings_on_request(best):
 
 def test_leaving_sources_out_pays_where_many_have_no_counterpart(example):
     task = with_strangers(example, 500)
-    aligner = MixTEA(preset="best", **SMALL).fit(task)
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE).fit(task)
     with_doubt, without_doubt = (aligner.score_mapping(complete=True, every=e) for e in (False, True))
     assert with_doubt["f1"] > without_doubt["f1"] + 0.05
     assert with_doubt["precision"] > without_doubt["precision"] + 0.1
@@ -130,7 +125,7 @@ def test_a_smaller_target_graph_bounds_the_mappings(example):
     for name in ("train", "valid", "test"):
         links = getattr(example, name)
         splits[name] = np.stack([links[:, 0], place[links[:, 1]]], axis=1)[place[links[:, 1]] >= 0]
-    aligner = MixTEA(preset="best", **SMALL).fit(replace(example, target=target, **splits))
+    aligner = MixTEA(preset="best", **SMALL_STRUCTURE).fit(example.replace(target=target, **splits))
     mapping = aligner.map()
     free = target.n_entities - len(example.train)
     assert len(mapping.pairs()) <= free and mapping.frame["target"].isna().sum() >= len(mapping) - free
@@ -145,14 +140,14 @@ def test_the_curve_reaches_the_scores_of_mapping_all(best):
 
 def test_entities_without_triples_have_no_counterpart(example):
     alone = replace(example.source, ids=np.append(example.source.ids, "nowhere"))
-    aligner = MixTEA(preset="paper", max_epochs=3, device="cpu").fit(replace(example, source=alone))
+    aligner = MixTEA(preset="paper", max_epochs=3, device="cpu").fit(example.replace(source=alone))
     row = aligner.map().to_frame().set_index("source").loc["nowhere"]
     assert row["target"] is None and row["voters"] == ""
 
 
 @pytest.mark.parametrize("preset", ["best", "paper"])
 def test_graphs_of_five_entities(tiny, preset):
-    for task in (tiny, replace(tiny, valid=tiny.valid[:0])):
+    for task in (tiny, tiny.replace(valid=tiny.valid[:0])):
         aligner = MixTEA(preset=preset, max_epochs=2, entity_dim=8, device="cpu").fit(task)
         assert len(aligner.map()) == 5 - 2 - len(task.valid) and len(aligner.map(with_given=True)) == 5
         assert 0 <= aligner.score_mapping(complete=True)["f1"] <= 1

@@ -64,7 +64,7 @@ def test_where_links_are_so_sources_get_several_targets(tmp_path):
     assert (mapping.loc[mapping["decision"] == FURTHER_TARGET, "probability"] > 0.5).all()
     assert "further target" in aligner.map().summary()
     aligner.save(tmp_path / "run")
-    assert StoredRun(tmp_path / "run").map().to_frame().equals(mapping)
+    assert StoredRun(tmp_path / "run").answers_.mapping().to_frame().equals(mapping)
     one = aligner.map(multiple_targets=False).to_frame()
     assert one["source"].is_unique and not (one["decision"] == FURTHER_TARGET).any()
 
@@ -97,7 +97,7 @@ def test_a_validation_link_is_no_reason_for_a_further_target():
         for with_given in (False, True):
             mapping = alone.mapping(how, with_given=with_given).to_frame()
             assert not (mapping["decision"] == FURTHER_TARGET).any() and mapping["source"].is_unique
-    twice = replace(seven, train=np.array([[0, 0], [1, 2]]))
+    twice = seven.replace(train=np.array([[0, 0], [1, 2]]))
     assert twice.multi_target_sources.tolist() == [1]
     mapping = replace(alone, task=twice).mapping().to_frame()
     assert mapping.loc[mapping["decision"] == FURTHER_TARGET, ["source", "target"]].to_numpy().tolist() == [

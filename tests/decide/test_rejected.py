@@ -27,7 +27,7 @@ def test_a_rejected_pair_is_never_voted_for_nor_decoded(rings, preset, settings)
     pair = np.array([before._links(found[["source", "target"]].to_numpy()[:1].astype(object))[0]])
     voted = before.trace_[["source", "target"]].to_numpy()
     assert (voted == pair).all(1).any() or preset == "paper"  # it was voted for, and decided
-    after = MixTEA(preset, **settings).fit(replace(rings, rejected=pair))
+    after = MixTEA(preset, **settings).fit(rings.replace(rejected=pair))
     assert not (after.trace_[["source", "target"]].to_numpy() == pair).all(1).any()
     ranked = after.answers_.ranked.target[after.answers_.source_index == pair[0, 0]]
     assert pair[0, 1] not in ranked
@@ -48,7 +48,7 @@ def test_rejected_pairs_are_negatives_of_the_links_that_share_an_end(rings):
     rejected = np.array(
         [[link[0], stranger[1]], [stranger[0], link[1]], stranger[::1]]
     )  # two share an end, one does not
-    trainer = Trainer(replace(rings, rejected=rejected), Config(**PAPER), CPU)
+    trainer = Trainer(rings.replace(rejected=rejected), Config(**PAPER), CPU)
     vectors = trainer.student()
     shift = np.array([0, rings.source.n_entities])
     links = torch.from_numpy(np.stack([link, link]) + shift)
@@ -77,7 +77,7 @@ class SameId(Voter):
 def with_one_more(task):
     """Each graph with an entity without triples: the same one."""
     graphs = [replace(g, ids=np.append(g.ids, f"{side}99")) for g, side in ((task.source, "s"), (task.target, "t"))]
-    return replace(task, source=graphs[0], target=graphs[1])
+    return task.replace(source=graphs[0], target=graphs[1])
 
 
 def test_an_entity_without_triples_is_mapped_by_a_voter_that_knows_it(rings, tmp_path):

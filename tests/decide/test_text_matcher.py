@@ -179,7 +179,7 @@ def test_entities_of_the_example_that_were_left_out_are_found_by_their_names():
         name: np.stack([number[pairs[:, 0]], pairs[:, 1]], axis=1)[stays[pairs[:, 0]]]
         for name, pairs in (("train", task.train), ("valid", task.valid), ("test", task.test))
     }
-    part = replace(task, source=replace(source, ids=source.ids[stays], triples=triples), **links)
+    part = task.replace(source=replace(source, ids=source.ids[stays], triples=triples), **links)
     world = MixTEA(max_epochs=0, propagation_rounds=2).fit(part)
     rows = [{"id": id, "name": id.partition("/")[2]} for id in source.ids[out[:, 0]]]
     first = world.match(rows, k=1).frame

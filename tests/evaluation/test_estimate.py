@@ -33,7 +33,7 @@ def chain():
     n = 20_000
     graph = make_graph([(i, 0, i + 1) for i in range(n - 1)], n)
     links = np.repeat(np.arange(100), 2).reshape(-1, 2)
-    return Task("chain", graph, graph, links, links[:0], links[:0])
+    return Task.of_two("chain", graph, graph, links, links[:0], links[:0])
 
 
 def test_sizes_are_those_of_the_trainer(example):
@@ -80,7 +80,7 @@ def test_no_suggestion_that_would_not_help(chain):
 
 def test_sharp_losses_are_sampled_since_moments_would_not_do(chain):
     assert estimate(chain, Config(temperature=0.1), CPU, 1e9).suggestion == {"loss_rows": 0.25}
-    told = replace(chain, valid=chain.train)  # links enough to tell that predictions are stable
+    told = chain.replace(valid=chain.train)  # links enough to tell that predictions are stable
     assert estimate(chain, Config.preset("best"), CPU, 1e11).epochs == 60
     best, slow = (estimate(told, Config.preset("best"), CPU, speed) for speed in (1e11, 1e9))
     assert best.epochs == 13 and best.suggestion == {} and best.seconds > best.seconds_beside > 0
@@ -97,7 +97,7 @@ def test_names_and_values_take_time_and_names_that_differ_the_most(chain):
             replace(graph, labels=Labels.of_entities(np.arange(n), texts))
             for graph, texts in ((chain.source, source), (chain.target, target))
         ]
-        return replace(chain, source=sides[0], target=sides[1])
+        return chain.replace(source=sides[0], target=sides[1])
 
     best, one_sided = Config.preset("best"), [""] * n
     nothing, equal, different = (
@@ -109,8 +109,6 @@ def test_names_and_values_take_time_and_names_that_differ_the_most(chain):
         seconds_beside(chain, best, CPU, 1e9) + equal
     )
     values = Attributes.from_columns([0, 1], ["p", "p"], ["a", "b"]).as_set()
-    assert seconds_of_texts(replace(chain, source=replace(chain.source, attributes=values)), best, "cpu") > 0
+    assert seconds_of_texts(chain.replace(source=replace(chain.source, attributes=values)), best, "cpu") > 0
     two = Labels.of_entities(np.repeat(np.arange(n), 2), [f"{t} {i}" for t in names for i in (0, 1)])
-    assert memory_mib(replace(chain, source=replace(chain.source, labels=two)), best, CPU) > memory_mib(
-        chain, best, CPU
-    )
+    assert memory_mib(chain.replace(source=replace(chain.source, labels=two)), best, CPU) > memory_mib(chain, best, CPU)

@@ -55,7 +55,7 @@ def test_the_same_in_sentences(task):
         "the voter names could use 3 source and 4 target entities",
         "the voter attributes could use 3 source and 3 target entities, 3 values on both sides",
     ]
-    bare = replace(task, source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.empty()))
+    bare = task.replace(source=make_graph([(0, 0, 1)], 4), target=replace(task.target, attributes=Attributes.empty()))
     assert list(text_summary_lines(text_summary(bare)))[-2:] == [
         "the voter names could use nothing: there is none in the source graph",
         "the voter attributes could use nothing: none there",

@@ -60,7 +60,7 @@ def test_the_estimate_is_that_of_the_lighter_training(large, monkeypatch):
     assert light.mib < full.mib and light.seconds_beside < full.seconds_beside
 
 
-def test_a_training_uses_them_and_says_so(large, tmp_path, undrawn):
+def test_a_training_uses_them_and_says_so(large, tmp_path):
     history = History()
     settings = {name: value for name, value in SMALL_BEST.items() if name not in PROPAGATION_SIZES}
     settings |= {"voters": STRUCTURE_VOTERS, "max_epochs": 0}

@@ -26,7 +26,7 @@ def hundred():
     relations = np.array(["next", "near"], dtype=object)
     source, target = (Graph(names, relations, np.array(ring + more)) for names in ids)
     links = np.arange(N)[:, None].repeat(2, axis=1)
-    return Task("hundred", source, target, links[:1], links[1:2], links[2:])
+    return Task.of_two("hundred", source, target, links[:1], links[1:2], links[2:])
 
 
 def test_all_or_every_second_are_a_random_sample(hundred):
@@ -51,7 +51,7 @@ def test_names_that_are_equal_on_the_other_side(hundred):
     texts = {f"s{i}": f"Name {chr(97 + i % 26)}{i}" for i in range(0, N, 2)}
     source = replace(hundred.source, labels=labelled(hundred.source, texts))
     target = replace(hundred.target, labels=labelled(hundred.target, {f"t{k[1:]}": v for k, v in texts.items()}))
-    task = replace(hundred, source=source, target=target)
+    task = hundred.replace(source=source, target=target)
     found = compare_sample(task, task.test[::2])
     assert found["differs"] == ["equal_name"] and found["equal_name"] == [1.0, 0.5]
     assert "100% have an equal name on the other side, 50% of all" in sample_line(found)
@@ -63,7 +63,7 @@ def test_classes(hundred):
     kinds = np.array([[i, 2, N + i % 2] for i in range(N)])
     relations = np.append(source.relations, "rdf:type")
     typed = Graph(ids, relations, np.concatenate([source.triples, kinds]))
-    task = replace(hundred, source=typed)
+    task = hundred.replace(source=typed)
     found = compare_sample(task, task.test[1::2])
     assert found["differs"] == ["class"] and sorted(found["class_share"])[0] in (0.0, pytest.approx(0.49))
     assert found["class"] in ("City", "River") and f"are of class {found['class']}" in sample_line(found)
@@ -78,7 +78,7 @@ def test_nothing_is_said_of_few_links_or_of_none_that_is_open(hundred):
 
 
 def test_score_says_it(hundred, tmp_path, mixtea):
-    task = replace(hundred, test=hundred.test[:40])
+    task = hundred.replace(test=hundred.test[:40])
     aligner = MixTEA(preset="paper", max_epochs=1, entity_dim=8, relation_dim=4, device="cpu").fit(task)
     aligner.metrics_ = aligner.score()
     aligner.save(tmp_path / "run")

@@ -8,13 +8,12 @@ import shlex
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import LINKS, SMALL_BEST, SOURCE, TARGET, rings_files, write
-from processes import UNDRAWN, start, wait_until_halted
+from processes import start, wait_until_halted
 from safetensors.numpy import save_file
 
 from mixtea import Config, ConfigError, DataError
@@ -25,11 +24,6 @@ from mixtea.runs.folder import read_run
 SHORT = ("--preset", "paper", "--device", "cpu", "--set", "max_epochs=6", "--set", "validate_every=2")
 WIDTHS = ("--range", "entity_dim=8,16")
 RATES = ("--range", "entity_dim=8..32", "--range", "learning_rate=0.001..0.05")
-
-
-@pytest.fixture(autouse=True)
-def _undrawn(undrawn):
-    """Nobody looks at these runs."""
 
 
 @pytest.fixture
@@ -122,9 +116,7 @@ def test_more_trials_add_only_what_is_missing_and_the_same_as_at_once(tune, tmp_
     assert len({row["learning_rate"] for row in rows(tmp_path / "whole")}) == 5
 
 
-STOPS = (
-    UNDRAWN
-    + """
+STOPS = """
 import os, signal
 from mixtea.cli import main
 from mixtea.cli.experiments import TuneProgress
@@ -134,7 +126,6 @@ def stop(self, record):
 TuneProgress.on_epoch = stop
 main()
 """
-)
 
 
 def test_a_killed_search_goes_on(tmp_path, tune, mixtea, rings_folder):
@@ -302,7 +293,7 @@ def test_links_in_its_folder_are_not_followed(tune, tmp_path):
 
 def test_a_task_without_validation_links_is_refused(tiny):
     with pytest.raises(DataError, match="tiny: no validation links, by which settings are compared"):
-        Study(replace(tiny, valid=tiny.valid[:0]), Path("never"), [Range("n_layers", (1, 2))])
+        Study(tiny.replace(valid=tiny.valid[:0]), Path("never"), [Range("n_layers", (1, 2))])
 
 
 def test_without_optuna_the_extra_is_named(tune, monkeypatch, tmp_path):

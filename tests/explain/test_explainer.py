@@ -15,7 +15,7 @@ from mixtea.runs.reader import StoredRun
 LIKENESS = ("names", "attributes", "descriptions")
 
 
-def test_weights_add_up_to_what_was_voted_and_need_no_torch(told, undrawn, tmp_path):
+def test_weights_add_up_to_what_was_voted_and_need_no_torch(told, tmp_path):
     MixTEA(voters=(*STRUCTURE_VOTERS, *LIKENESS), **SMALL_BEST).fit(told).save(tmp_path / "run")
     stored = StoredRun(tmp_path / "run")
     known = stored.answers_.known()

@@ -19,7 +19,7 @@ from mixtea.export.formats import endings, write_relations
 from mixtea.export.metadata import MappingMetadata
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.relations.alignment import COLUMNS, Relations
+from mixtea.relations.alignment import RELATION_COLUMNS, Relations
 
 DBO = "http://dbpedia.org/ontology/"
 ABOUT = MappingMetadata(
@@ -41,8 +41,8 @@ TARGET = "https://example.org/r#mixtea/target/"
 
 
 def make(rows, labels=None) -> Relations:
-    frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    frame = frame.astype({"inverse": bool} | dict.fromkeys(COLUMNS[5:], float))
+    frame = pd.DataFrame(rows, columns=list(RELATION_COLUMNS), dtype=object)
+    frame = frame.astype({"inverse": bool} | dict.fromkeys(RELATION_COLUMNS[5:], float))
     graphs = []
     for side in ("source", "target"):
         words = {kind: list(dict.fromkeys(frame.loc[frame["kind"] == kind, side])) for kind in ("relation", "class")}
@@ -107,10 +107,10 @@ def test_rdf_turns_what_is_broader_round(write, ending):
 def test_tables_have_all_columns(write):
     n, path = write(".tsv")
     frame = pd.read_csv(path, sep="\t", quoting=3)
-    pd.testing.assert_frame_equal(frame, pd.DataFrame(ROWS, columns=list(COLUMNS)))
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(ROWS, columns=list(RELATION_COLUMNS)))
     m, path = write(".parquet")
     table = pq.read_table(path)
-    assert n == m == len(ROWS) and table.column_names == list(COLUMNS)
+    assert n == m == len(ROWS) and table.column_names == list(RELATION_COLUMNS)
     assert list(zip(*table.to_pydict().values(), strict=True)) == ROWS
     about = {key.decode(): value.decode() for key, value in table.schema.metadata.items()}
     assert about["mapping_justification"] == "semapv:InstanceBasedMatching" and "predicate_id" not in about

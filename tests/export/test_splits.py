@@ -12,8 +12,8 @@ from small_files import parquet
 
 from mixtea import load_task, split_links
 from mixtea.errors import ConfigError, DataError, Problems, RunError
-from mixtea.export.quoting import csv_text
-from mixtea.export.splits import split_file
+from mixtea.export.quoting import quoted
+from mixtea.export.splits import deal
 from mixtea.io.formats.sssom import read_sssom
 from mixtea.io.links.read import assign_splits, read_link_table
 
@@ -24,6 +24,12 @@ SSSOM = (
     + "".join(f'a:{s}\tskos:exactMatch\ta:{t}\t\t"no ""{s}"""\n' for s, t in LINKS)
     + "a:s1\tskos:exactMatch\ta:t2\tNot\t\n"
 )
+
+
+def split_file(links, out, shares, seed=1, **how):
+    """Deal out a file, and return the files of the parts and the warnings."""
+    dealt = deal(links, shares, seed=seed)
+    return dealt.write(out, how.get("names", ()), overwrite=how.get("overwrite", False)), dealt.rows.warnings
 
 
 def lines_of(parts):
@@ -106,7 +112,7 @@ def test_what_is_written_can_be_read_again(delimiter, tmp_path):
         ("Nr", "Target", "Note", "Source"),
         *((str(i), t, f'so{delimiter} ok, {i}; "x"', s) for i, (s, t) in enumerate(LINKS)),
     ]
-    text = "".join(delimiter.join(csv_text(cell, delimiter) for cell in row) + "\n" for row in rows)
+    text = "".join(delimiter.join(quoted(cell, delimiter) for cell in row) + "\n" for row in rows)
     write(tmp_path, {"l.csv": b"\xef\xbb\xbf" + text.encode()})
     parts, _ = split_file(tmp_path / "l.csv", tmp_path / "parts", THIRDS)
     found = [read_link_table(part.path, Problems()).columns for part in parts.values()]

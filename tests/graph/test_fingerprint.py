@@ -16,22 +16,22 @@ def with_values(graph, *rows):
 
 
 CHANGES = {
-    "an id": lambda task: replace(task, source=replace(task.source, ids=task.source.ids[::-1])),
-    "a triple": lambda task: replace(task, target=replace(task.target, triples=task.target.triples[:-1])),
-    "a label": lambda task: replace(task, source=replace(task.source, labels=labelled(task.source, {"a": "A"}))),
-    "a value": lambda task: replace(task, source=with_values(task.source, (0, "p", "1"))),
-    "another value": lambda task: replace(task, source=with_values(task.source, (0, "p", "2"))),
-    "a language": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "en"))),
-    "a datatype": lambda task: replace(task, source=with_values(task.source, (0, "p", "1", "", "en"))),
-    "vectors": lambda task: replace(task, source=replace(task.source, vectors=np.ones((5, 2), np.float32))),
-    "other vectors": lambda task: replace(task, source=replace(task.source, vectors=np.zeros((5, 2), np.float32))),
-    "vectors of the target": lambda task: replace(
-        task, target=replace(task.target, vectors=np.ones((5, 2), np.float32))
+    "an id": lambda task: task.replace(source=replace(task.source, ids=task.source.ids[::-1])),
+    "a triple": lambda task: task.replace(target=replace(task.target, triples=task.target.triples[:-1])),
+    "a label": lambda task: task.replace(source=replace(task.source, labels=labelled(task.source, {"a": "A"}))),
+    "a value": lambda task: task.replace(source=with_values(task.source, (0, "p", "1"))),
+    "another value": lambda task: task.replace(source=with_values(task.source, (0, "p", "2"))),
+    "a language": lambda task: task.replace(source=with_values(task.source, (0, "p", "1", "en"))),
+    "a datatype": lambda task: task.replace(source=with_values(task.source, (0, "p", "1", "", "en"))),
+    "vectors": lambda task: task.replace(source=replace(task.source, vectors=np.ones((5, 2), np.float32))),
+    "other vectors": lambda task: task.replace(source=replace(task.source, vectors=np.zeros((5, 2), np.float32))),
+    "vectors of the target": lambda task: task.replace(
+        target=replace(task.target, vectors=np.ones((5, 2), np.float32))
     ),
-    "a link": lambda task: replace(task, train=task.train[:-1], valid=np.concatenate([task.train[-1:], task.valid])),
-    "a rejected pair": lambda task: replace(task, rejected=np.array([[0, 1]])),
-    "synonyms": lambda task: replace(task, synonyms=(("a", "b"), ("c", "d"))),
-    "other synonyms": lambda task: replace(task, synonyms=(("a", "b", "c", "d"),)),
+    "a link": lambda task: task.replace(train=task.train[:-1], valid=np.concatenate([task.train[-1:], task.valid])),
+    "a rejected pair": lambda task: task.replace(rejected=np.array([[0, 1]])),
+    "synonyms": lambda task: task.replace(synonyms=(("a", "b"), ("c", "d"))),
+    "other synonyms": lambda task: task.replace(synonyms=(("a", "b", "c", "d"),)),
 }
 
 
@@ -42,7 +42,7 @@ def test_everything_that_training_sees_is_covered(tiny):
 
 
 def test_test_links_are_not(tiny):
-    assert checksum(replace(tiny, test=tiny.test[:0])) == checksum(tiny)
+    assert checksum(tiny.replace(test=tiny.test[:0])) == checksum(tiny)
 
 
 def test_of_each_part_there_is_one(tiny):

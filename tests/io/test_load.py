@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,11 +136,11 @@ def twelve():
     """Twelve a side; 0 to 9 train, 10 and 11 validate."""
     graphs = [make_graph([(i, 0, i + 1) for i in range(11)], 12, side) for side in "st"]
     links = np.repeat(np.arange(12), 2).reshape(-1, 2)
-    return Task("twelve", *graphs, links[:10], links[10:], links[:0])
+    return Task.of_two("twelve", *graphs, links[:10], links[10:], links[:0])
 
 
 def test_a_source_that_has_several_targets_may_have_more_and_others_may_not(twelve):
-    task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4]]]))
+    task = twelve.replace(train=np.concatenate([twelve.train, [[3, 4]]]))
     assert task.multi_target_sources.tolist() == [3] and 0 < task.multi_target_share < MULTI_TARGET_SHARE
     assert task.may_have_multiple_targets(np.array([2, 3, 11, -1])).tolist() == [False, True, False, False]
     assert task.multi_target_ids == {"s3"}
@@ -149,19 +148,19 @@ def test_a_source_that_has_several_targets_may_have_more_and_others_may_not(twel
 
 
 def test_the_second_target_may_be_of_a_validation_link(twelve):
-    task = replace(twelve, valid=np.concatenate([twelve.valid, [[3, 10]]]))
+    task = twelve.replace(valid=np.concatenate([twelve.valid, [[3, 10]]]))
     assert task.multi_target_ids == {"s3"} and 3 not in task.closed_entities(0)
 
 
 def test_where_many_sources_have_several_targets_any_may(twelve):
-    task = replace(twelve, train=np.concatenate([twelve.train, [[3, 4], [5, 6]]]))
+    task = twelve.replace(train=np.concatenate([twelve.train, [[3, 4], [5, 6]]]))
     assert task.multi_target_share >= MULTI_TARGET_SHARE and not len(task.closed_entities(0))
     assert task.may_have_multiple_targets(np.array([2, 3, 11, -1])).tolist() == [True, True, True, False]
     assert task.multi_target_ids == {f"s{i}" for i in range(12)}
 
 
 def test_without_links_no_source_may_have_several_targets(twelve):
-    task = replace(twelve, train=twelve.train[:0], valid=twelve.valid[:0], links_from="names")
+    task = twelve.replace(train=twelve.train[:0], valid=twelve.valid[:0], links_from="names")
     assert task.multi_target_share == 0 and task.multi_target_ids == frozenset() and not len(task.closed_entities(0))
 
 

@@ -11,9 +11,8 @@ from small_files import graph_of
 from mixtea import DataError, evaluate, load_task, split_links
 from mixtea.errors import Problems
 from mixtea.io.formats.link_tables import is_header
-from mixtea.io.formats.registry import FORMATS
+from mixtea.io.formats.registry import FORMATS, detect_format
 from mixtea.io.head import Head
-from mixtea.io.sniff import detect_format
 from mixtea.io.table_layout import odd_separator, possible_separators, separator_name
 
 ROWS = [["id", "title", "note", "price"], ["0", "noah's ark, 3-8", "", "0.0"], ["1", "a/b (c) d_e@f", 'a "b"', "5"],

@@ -113,9 +113,9 @@ def test_what_is_no_file(own, tmp_path):
 
 def test_they_are_part_of_the_task(own):
     task, without = own("fe\tiron\n"), own(synonyms=None)
-    assert checksum(task) != checksum(without) == checksum(replace(task, synonyms=()))
+    assert checksum(task) != checksum(without) == checksum(task.replace(synonyms=()))
     assert checksum(own("iron\tFE\n")) == checksum(task) != checksum(own("fe\tiron\na\tb\n"))
     assert copy.deepcopy(task).synonyms == replace(task, name="x").synonyms == task.synonyms
-    assert replace(task, synonyms=[["b", "a"], ["c", "b"]]).synonyms == (("a", "b", "c"),)
+    assert task.replace(synonyms=[["b", "a"], ["c", "b"]]).synonyms == (("a", "b", "c"),)
     reviewed = merge_decisions(task, np.array([[0, 1]]), np.array([False]), np.array([np.nan]))
     assert reviewed.synonyms == task.synonyms and len(reviewed.rejected) == 1

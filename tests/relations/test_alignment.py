@@ -17,7 +17,7 @@ from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
 from mixtea.graph.text_column import TextColumn
 from mixtea.relations import alignment as module
-from mixtea.relations.alignment import COLUMNS, relations_of
+from mixtea.relations.alignment import RELATION_COLUMNS, relations_of
 from mixtea.runs.reader import StoredRun
 
 N = 8
@@ -77,7 +77,7 @@ def test_names_differ_and_statements_tell(town):
     assert repr(found) == "Relations(3 of kind relation, 1 of kind attribute, 2 of kind class)" and len(found) == 6
     frame = found.to_frame().set_index("source")
     assert frame.loc["mayor of", ["count", "source_count", "target_count"]].tolist() == [3, 3, N]
-    assert frame.loc["human", "score"] == pytest.approx(N / (N + module.Z**2))
+    assert frame.loc["human", "score"] == pytest.approx(N / (N + module.LOWER_Z**2))
     assert found.frame["kind"].unique().tolist() == ["relation", "attribute", "class"]
     assert all(scores.is_monotonic_decreasing for _, scores in found.frame.groupby("kind")["score"])
 
@@ -105,7 +105,7 @@ def test_what_is_believed_less_counts_less(town):
 def test_one_meeting_is_no_certainty_and_low_scores_are_left_out():
     one = mapping(graph([("a", "r", "b")]), graph([("A", "q", "B")]))
     found = relations_of(one)
-    assert found.frame["score"].tolist() == pytest.approx([1 / (1 + module.Z**2)])
+    assert found.frame["score"].tolist() == pytest.approx([1 / (1 + module.LOWER_Z**2)])
     assert len(relations_of(one, 0.3)) == len(found.above(0.3)) == 0
     with pytest.raises(ConfigError, match="min_score must be from 0 to 1, not 2"):
         relations_of(one, 2)
@@ -192,12 +192,12 @@ def test_a_datatype_says_what_is_a_number():
 def test_nothing_in_common_is_an_empty_table(town):
     for pairs in ([("p0", "P0", 1.0)], [("p0", None, 0.9)]):
         empty = relations_of(mapping(graph([("p0", "r", "x")]), graph([("P0", "q", "y")]), pairs))
-        assert len(empty) == 0 and tuple(empty.frame.columns) == COLUMNS
+        assert len(empty) == 0 and tuple(empty.frame.columns) == RELATION_COLUMNS
     nothing = graph([])
     assert len(relations_of(Mapping(nothing, nothing, town.frame[:0]))) == 0
 
 
-def test_an_aligner_and_its_stored_run_say_the_same(rings, undrawn, tmp_path):
+def test_an_aligner_and_its_stored_run_say_the_same(rings, tmp_path):
     """The rings have neither attributes nor types."""
     aligner = MixTEA(preset="best", shared_relations=False, **SMALL_BEST)
     with pytest.raises(NotFittedError):
@@ -205,10 +205,10 @@ def test_an_aligner_and_its_stored_run_say_the_same(rings, undrawn, tmp_path):
     aligner.fit(rings).save(tmp_path / "run")
     found = aligner.relations()
     assert rows_of(found).items() >= {("relation", r, r): ("equal", False) for r in ("next", "chord")}.items()
-    stored = StoredRun(tmp_path / "run").relations()
+    stored = StoredRun(tmp_path / "run").answers_.relations()
     pd.testing.assert_frame_equal(found.frame, stored.frame)
     pd.testing.assert_frame_equal(MixTEA.load(tmp_path / "run").relations().frame, stored.frame)
-    assert len(StoredRun(tmp_path / "run").relations(min_score=0.9)) < len(stored)
+    assert len(StoredRun(tmp_path / "run").answers_.relations(0.9)) < len(stored)
 
 
 def test_a_literal_here_is_a_named_entity_there():

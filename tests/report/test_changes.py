@@ -25,7 +25,7 @@ class Told:
 
     def __init__(self, source, target, mapping, given=None):
         none = np.empty((0, 2), dtype=np.int64)
-        self.task_ = Task("told", source, target, none, none, none)
+        self.task_ = Task.of_two("told", source, target, none, none, none)
         self.mapping, self.given = mapping, given or {}
 
     def map(self, with_given=False):

@@ -46,7 +46,7 @@ def test_mappings_are_checked_by_the_links_of_their_source(candidates):
 def test_test_links_are_the_truth_then_validation_links():
     graph = make_graph([(0, 0, 1)], 2)
     splits = [(NOTHING, links((1, 1))), (links((0, 0)), NOTHING), (NOTHING, NOTHING)]
-    tasks = [Task("t", graph, graph, NOTHING, valid, test) for valid, test in splits]
+    tasks = [Task.of_two("t", graph, graph, NOTHING, valid, test) for valid, test in splits]
     assert [(name, found.tolist()) for name, found in map(findings.evaluation_links, tasks)] == [
         ("test", [[1, 1]]), ("valid", [[0, 0]]), ("", []),
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_an_example_in_words(candidates):
 
 def test_counts_settings_and_scores():
     graph = make_graph([(0, 0, 1), (1, 1, 0)], 3)
-    task = Task("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
+    task = Task.of_two("t", graph, make_graph([], 2), NOTHING, NOTHING, NOTHING)
     assert findings.graph_counts(task)["rows"] == {"source": (3, 2, 2, 1), "target": (2, 0, 0, 2)}
     (changed,) = findings.changed_settings(Config.preset("best", max_epochs=6), "best")
     assert (changed["field"], changed["preset"], changed["here"]) == ("max_epochs", "60", "6") and changed["why"]

@@ -114,7 +114,7 @@ def test_who_finds_which_links_and_why(html, opened, best):
 
 def test_a_run_without_links_says_so(tiny, opened):
     aligner = MixTEA(preset="best", **SMALL_BEST).fit(
-        replace(tiny, train=tiny.train[:0], valid=tiny.valid[:0], links_from="names")
+        tiny.replace(train=tiny.train[:0], valid=tiny.valid[:0], links_from="names")
     )
     aligner.misleading_, aligner.misleading_links_ = {"names": 0.5}, {"names": 100}
     notes = texts(opened(make_report(aligner)), "li")
@@ -140,8 +140,7 @@ def test_the_same_aligner_gives_the_same_page(html, best):
 def test_labels_are_shown_as_text_whatever_they_hold(tiny, opened):
     names = {str(label): hostile for label, hostile in zip(tiny.source.ids, HOSTILE, strict=True)}
     others = {str(label): hostile for label, hostile in zip(tiny.target.ids, HOSTILE, strict=True)}
-    task = replace(
-        tiny, name=HOSTILE[0],
+    task = tiny.replace(name=HOSTILE[0],
         source=replace(tiny.source, labels=labelled(tiny.source, names)),
         target=replace(tiny.target, labels=labelled(tiny.target, others)),
         warnings=HOSTILE, train=tiny.train[:1],
@@ -171,7 +170,7 @@ def test_hostile_identifiers_are_text_and_only_addresses_are_links(tmp_path, ope
         graph.ids[:] = LABELS
         graph.relations[:] = ["<script>alert(2)</script>"]
     links = np.stack([np.arange(n), np.arange(n)], axis=1)
-    task = Task("</title><script>alert(3)</script>", *graphs, links[:1], links[1:4], links[4:])
+    task = Task.of_two("</title><script>alert(3)</script>", *graphs, links[:1], links[1:4], links[4:])
     page = opened(make_report(MixTEA(**SHORT).fit(task)))
     anchors = page.eval_on_selector_all("a", "all => all.map(a => [a.getAttribute('href'), a.rel, a.protocol])")
     assert {href for href, *_ in anchors} == set(LINKED)
@@ -186,19 +185,19 @@ def test_hostile_identifiers_are_text_and_only_addresses_are_links(tmp_path, ope
 
 def test_a_label_without_end_stays_in_its_table(tiny, opened):
     labels = labelled(tiny.source, dict.fromkeys("abcde", "w" * 999))
-    task = replace(tiny, name="w" * 999, source=replace(tiny.source, labels=labels))
+    task = tiny.replace(name="w" * 999, source=replace(tiny.source, labels=labels))
     assert opened(make_report(MixTEA(**SHORT).fit(task)), 375).evaluate(OVERFLOW) <= 0
 
 
 def test_without_test_links_the_page_says_what_probabilities_were_fitted_on(tiny, opened):
-    page = opened(make_report(MixTEA(**SHORT).fit(replace(tiny, test=tiny.test[:0]))))
+    page = opened(make_report(MixTEA(**SHORT).fit(tiny.replace(test=tiny.test[:0]))))
     assert "fitted on these validation links" in page.inner_text("main")
     assert "There are no test links" in page.inner_text("main")
     assert texts(page, "figcaption strong")[-3:] == [f"{title}." for title in CHECKED]
 
 
 def test_without_any_links_to_check_by_the_page_says_so(tiny, opened):
-    task = replace(tiny, valid=tiny.valid[:0], test=tiny.test[:0])
+    task = tiny.replace(valid=tiny.valid[:0], test=tiny.test[:0])
     page = opened(make_report(MixTEA(**SHORT).fit(task)))
     assert "neither test nor validation links" in page.inner_text("main")
     assert texts(page, "figcaption strong")[-1] == "All mappings." and texts(page, "h3") == ["Doubtful"]
@@ -207,7 +206,7 @@ def test_without_any_links_to_check_by_the_page_says_so(tiny, opened):
 
 def test_when_all_sources_are_linked_there_is_nothing_to_map(tiny, opened):
     everything = np.stack([np.arange(5), np.arange(5)], axis=1)
-    task = replace(tiny, train=everything, valid=everything[:0], test=everything[:0])
+    task = tiny.replace(train=everything, valid=everything[:0], test=everything[:0])
     page = opened(make_report(MixTEA(**SHORT).fit(task)))
     assert "there was nothing to map" in page.inner_text("main") and texts(page, "h3") == []
 

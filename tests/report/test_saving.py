@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from mixtea import MixTEA, RunError, cli
-from mixtea.report.page import make_report
+from mixtea.report import page
 
 SHORT = dict(preset="paper", max_epochs=2, device="cpu")
 
@@ -20,10 +20,10 @@ def run(tiny, tmp_path):
 
 
 def save(aligner, out, **more):
-    aligner.save(out, pages={"report.html": make_report(aligner)}, **more)
+    aligner.save(out, pages={"report.html": page.make_report(aligner)}, **more)
 
 
-def test_the_report_is_written_when_asked_for(run, tiny, tmp_path):
+def test_the_report_is_written_when_asked_for(drawn, run, tiny, tmp_path):
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert "report.html" in json.loads((run / "run.json").read_text())["files"]
     MixTEA.load(run).save(tmp_path / "plain")

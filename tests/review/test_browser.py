@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from served import OVERFLOW, Server, Watched, browsing, save_undrawn, serving, texts, violations
+from served import OVERFLOW, Server, Watched, browsing, serving, texts, violations
 
 from mixtea.errors import Problems
 from mixtea.io.links.read import read_link_table
@@ -31,7 +31,9 @@ SHARED = ("source", "targets", "row")
 
 @pytest.fixture(scope="module")
 def run(fitted_best, tmp_path_factory):
-    return save_undrawn(fitted_best, tmp_path_factory.mktemp("review") / "run")
+    folder = tmp_path_factory.mktemp("review") / "run"
+    fitted_best.save(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +215,7 @@ def test_search_and_filters_say_what_is_asked(server, run, enter):
 def test_the_most_precise_part_of_the_mapping_is_asked_about_and_exported(server, run, enter, tmp_path):
     """Others have decided about this run before: what they accepted is exported too, and is not predicted."""
     watched = opened_tools(enter(server, "Precise"))
-    whole = StoredRun(run).map().pairs()["probability"]
+    whole = StoredRun(run).answers_.mapping().pairs()["probability"]
     precision = round(100 * (1 + whole.mean()) / 2, 1)
     shown_queue(watched, precision=str(precision), state="all")
     said, asked = watched.page.inner_text(".part"), []

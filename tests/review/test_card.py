@@ -27,7 +27,7 @@ def rome(**more):
     values = [(0, "geboren", "753-04-21"), (0, "hoehe", "21.0 m"), (0, "x#Mayor", "Anna Bianchi"), (0, "area", "1285")]
     triples = [(0, 0, 1), (0, 1, 4), (3, 1, 2)]
     target = said_graph(["Roma", "Italia", "Latium", "Arno", "Tevere"], values, "t", triples=triples)
-    task = replace(said_task(source, target, [(1, 1)]), valid=np.array([[2, 2]]))
+    task = said_task(source, target, [(1, 1)]).replace(valid=np.array([[2, 2]]))
     named = np.zeros((3, 2, 4), dtype=bool)
     named[:, 0, :3] = True
     named[0, 0, 3] = True
@@ -211,6 +211,6 @@ def test_a_trained_run_has_cards(opened):
         assert card.probability == pytest.approx(model.probability[row, 0], abs=2e-3)
         told = {voice.name for voice in card.voter_evidence if voice.favours}
         assert told == {name for name, n in zip(model.voters, model.named[row, 0], strict=True) if n}
-        assert card.source.triples == model.degrees[0][model.sources[row]]
+        assert card.source.triples == model.task.source.degrees[model.sources[row]]
         maker, own = session.state.card_maker(row)
         assert len(maker.picture(own)["nodes"]) == 2 + len(card.neighbours) + card.more_neighbours

@@ -94,7 +94,7 @@ def test_what_a_training_reads_of_it(task, tmp_path):
     """An exported file is learned from without the page: facts and opinions as they were."""
     path = tmp_path / "d.sssom.tsv"
     write_decisions(task, three(task), {"ann": UNMEASURED._replace(right=Share(80, 100))}, path)
-    linked = replace(task, train=np.array([[2, 0]]))
+    linked = task.replace(train=np.array([[2, 0]]))
     found = merge_decision_file(linked, path)
     assert found.train.tolist() == [[2, 0]] and found.rejected.tolist() == [[1, 0]]
     assert found.reviewed.pairs.tolist() == [[0, 0], [2, 1], [2, 2]]

@@ -8,7 +8,6 @@ import shutil
 import sys
 from contextlib import closing
 from copy import copy
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -32,7 +31,7 @@ def eight():
     """Eight a side; 0 and 1 train, 2 validates, 3 to 7 test."""
     graphs = [make_graph([(i, 0, i + 1) for i in range(7)], 8, side) for side in ("s", "t")]
     links = np.repeat(np.arange(8), 2).reshape(-1, 2)
-    return Task("eight", *graphs, links[:2], links[2:3], links[3:])
+    return Task.of_two("eight", *graphs, links[:2], links[2:3], links[3:])
 
 
 def numbered(*decisions):
@@ -76,7 +75,7 @@ def test_the_last_word_counts_and_audits_do_not(eight):
 
 
 def test_where_a_source_has_several_targets_all_that_are_accepted_count(eight):
-    several = replace(eight, train=np.array([[0, 0], [0, 1]]), valid=eight.valid[:0])
+    several = eight.replace(train=np.array([[0, 0], [0, 1]]), valid=eight.valid[:0])
     rows = numbered(decision("a", "accept", "s3", "t4"), decision("b", "accept", "s3", "t3"))
     assert reviewed_task(several, rows).train.tolist()[2:] == [[3, 4], [3, 3]]
     assert reviewed_task(eight, rows).train.tolist()[2:] == [[3, 3]]
@@ -86,7 +85,7 @@ def test_a_source_with_several_given_links_gets_further_ones_and_keeps_those():
     """Of thirteen linked sources one has two targets: what is accepted for it is learned, its links stay."""
     graphs = [make_graph([(i, 0, i + 1) for i in range(15)], 16, side) for side in ("s", "t")]
     links = np.array([*((i, i) for i in range(13)), (0, 13)])
-    task = Task("few", *graphs, links, links[:0], links[:0])
+    task = Task.of_two("few", *graphs, links, links[:0], links[:0])
     rows = numbered(
         decision("a", "accept", "s0", "t14"), decision("b", "accept", "s0", "t15"),
         decision("c", "accept", "s1", "t15"), decision("d", "reject", "s0", "t0"),
@@ -100,7 +99,7 @@ def test_a_source_with_several_given_links_gets_further_ones_and_keeps_those():
 
 def test_who_is_not_reliable_has_opinions(eight):
     links = np.concatenate([eight.valid, eight.test[3:]])
-    task = replace(eight, valid=links, test=eight.test[:3])  # 2, 6 and 7 are known
+    task = eight.replace(valid=links, test=eight.test[:3])  # 2, 6 and 7 are known
     known = [
         decision(f"k{i}", "accept", "s2", "t2" if i % 4 else "t3", reason="known", reviewer="bob") for i in range(40)
     ]
@@ -113,7 +112,7 @@ def test_who_is_not_reliable_has_opinions(eight):
 
 def test_what_is_known(eight):
     assert known_targets(eight) == {"s2": {"t2"}}
-    assert known_targets(replace(eight, valid=np.array([[2, 2], [2, 3]]))) == {"s2": {"t2", "t3"}}
+    assert known_targets(eight.replace(valid=np.array([[2, 2], [2, 3]]))) == {"s2": {"t2", "t3"}}
 
 
 # A training
@@ -192,7 +191,7 @@ def test_it_takes_fewer_epochs_than_the_first_time(eight, settings, epochs, monk
 
 
 def test_synonyms_are_kept(eight):
-    found = reviewed_task(replace(eight, synonyms=(("fe", "iron"),)), numbered(decision("a", "reject", "s4", "t2")))
+    found = reviewed_task(eight.replace(synonyms=(("fe", "iron"),)), numbered(decision("a", "reject", "s4", "t2")))
     assert found.synonyms == (("fe", "iron"),) and len(found.rejected) == 1
 
 
@@ -211,7 +210,7 @@ def test_as_a_process_it_writes_the_run_and_says_how_it_goes(copied, doubtful_ta
     assert [one["epoch"] for one in told if "epoch" in one] == [1] and told[-1] == {"done": True, "last_id": 3}
     found = StoredRun(out)
     assert found.task_.train.tolist()[-1] == [source, target] and len(found.task_.rejected) == 0
-    assert source not in Model(out).sources and MAPPED in set(found.map().frame["decision"])
+    assert source not in Model(out).sources and MAPPED in set(found.answers_.mapping().frame["decision"])
     assert StoredRun(copied).task_.train.tolist() == doubtful_task.train.tolist()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,7 +29,7 @@ def six():
     """Six a side; 0 and 1 train, 2 validates, 3 and 4 test, (5, 0) is rejected."""
     graphs = [make_graph([(i, 0, i + 1) for i in range(5)], 6, side) for side in "st"]
     links = pairs(*((i, i) for i in range(6)))
-    return Task("six", *graphs, links[:2], links[2:3], links[3:5], rejected=pairs((5, 0)))
+    return Task.of_two("six", *graphs, links[:2], links[2:3], links[3:5], rejected=pairs((5, 0)))
 
 
 def decided(task, found, same, reliability=None):
@@ -67,12 +66,12 @@ def test_a_source_that_may_have_several_targets_gets_further_ones(caplog):
     """Of twelve sources one has two targets: it alone may have a third."""
     graphs = [make_graph([(i, 0, i + 1) for i in range(13)], 14, side) for side in "st"]
     links = pairs(*((i, i) for i in range(12)), (0, 12))
-    task = decided(Task("few", *graphs, links, links[:0], links[:0]), [(0, 13), (1, 13)], [True, True])
+    task = decided(Task.of_two("few", *graphs, links, links[:0], links[:0]), [(0, 13), (1, 13)], [True, True])
     assert links_of(task)[0][len(links) :] == [(0, 13)] and "1 accepted pairs are left out" in caplog.text
 
 
 def test_where_many_sources_have_several_targets_any_gets_further_ones(six):
-    many = replace(six, train=pairs((0, 0), (0, 1), (1, 2)))
+    many = six.replace(train=pairs((0, 0), (0, 1), (1, 2)))
     assert links_of(decided(many, [(1, 5), (3, 3), (3, 4)], [True] * 3))[0][3:] == [(1, 5), (3, 3), (3, 4)]
 
 
@@ -98,7 +97,7 @@ def test_unreliable_decisions_are_opinions_of_their_weight(six):
 
 
 def test_where_links_come_from_names_accepted_pairs_are_opinions(six):
-    task = replace(six, train=six.train[:0], valid=six.valid[:0], links_from="names")
+    task = six.replace(train=six.train[:0], valid=six.valid[:0], links_from="names")
     task = decided(task, [(3, 3), (4, 3)], [True, False])
     assert len(task.train) == 0 and task.reviewed.pairs.tolist() == [[3, 3]]
     assert task.reviewed.log_odds == pytest.approx([math.log(MAX_RELIABILITY / (1 - MAX_RELIABILITY))])
@@ -123,7 +122,7 @@ def test_opinions_vote_where_there_are_any(six):
     assert with_reviewer(task, config.replace(voters=(*config.voters, REVIEWER))) == {}
 
 
-def test_opinions_are_kept_with_the_run(six, tmp_path, undrawn):
+def test_opinions_are_kept_with_the_run(six, tmp_path):
     task = decided(six, [(3, 3), (4, 3)], [True, False], [0.9, 0.6])
     aligner = MixTEA(**SMALL_BEST | {"voters": ("forward", "backward", "propagation", REVIEWER)}).fit(task)
     aligner.save(tmp_path / "run")

@@ -93,7 +93,7 @@ def graph_of_texts() -> Graph:
 @pytest.fixture(scope="module")
 def task():
     links = np.stack([np.arange(MIDDLE, MIDDLE + 20)] * 2, axis=1)
-    return Task("<b>nasty</b>", graph_of_texts(), graph_of_texts(), links[:10], links[10:], links[:0])
+    return Task.of_two("<b>nasty</b>", graph_of_texts(), graph_of_texts(), links[:10], links[10:], links[:0])
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import make_graph, said_task
@@ -35,7 +33,7 @@ def star(named=None, best=BEST):
 def many(n=400, n_valid=60, mapped=None):
     """Alone, each with itself; the first ones have validation links."""
     task = said_task(make_graph([], n, "s"), make_graph([], n, "t"))
-    task = replace(task, valid=np.repeat(np.arange(n_valid), 2).reshape(-1, 2))
+    task = task.replace(valid=np.repeat(np.arange(n_valid), 2).reshape(-1, 2))
     return model_of(task, [{i: 0.5} for i in range(n)], mapped=mapped)
 
 
@@ -177,7 +175,7 @@ def test_filters_by_probability_degree_and_voters(session):
     everything = open_rows(session)
     assert rows_of(session, state="all") == everything
     assert rows_of(session, least=0.5, most=0.9) == {r for r in everything if 0.5 <= best[r] <= 0.9}
-    degree = model.degrees[0][model.sources]
+    degree = model.task.source.degrees[model.sources]
     assert rows_of(session, least_degree=6) == {row for row in everything if degree[row] >= 6} != everything
     for wanted in (("propagation",), ("propagation", "forward")):
         named = [model.voters.index(name) for name in wanted]

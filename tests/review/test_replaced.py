@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
 from reviewing import DirectSession
-from served import save_undrawn, serving
+from served import serving
 
 from mixtea import MixTEA
 from mixtea.config import STRUCTURE_VOTERS
@@ -36,7 +35,7 @@ def with_entities(task, source, target, prefix=""):
     links = [np.stack([places[0][pairs[:, 0]], places[1][pairs[:, 1]]], axis=1)
              for pairs in (task.train, task.valid, task.test)]  # fmt: skip
     train, valid, test = (pairs[(pairs >= 0).all(axis=1)] for pairs in links)
-    return replace(task, source=graphs[0], target=graphs[1], train=train, valid=valid, test=test)
+    return task.replace(source=graphs[0], target=graphs[1], train=train, valid=valid, test=test)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +52,9 @@ def runs(doubtful_task, doubtful_run, tmp_path_factory):
     }
     folder, settings = tmp_path_factory.mktemp("replaced"), SMALL_BEST | {"voters": STRUCTURE_VOTERS, "max_epochs": 1}
     fitted = {how: MixTEA(**settings, seed=7).fit(one, progress=False) for how, one in tasks.items()}
-    return {how: save_undrawn(one, folder / how) for how, one in fitted.items()}
+    for how, one in fitted.items():
+        one.save(folder / how)
+    return {how: folder / how for how in fitted}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def learned(doubtful_run, tmp_path_factory):
         session = DirectSession(run, store)
         decide(session, range(0, 60, 7))
         new = retrain(MixTEA.load(run), store.active())
-        save_undrawn(new, session.state.reviewed_run)
+        new.save(session.state.reviewed_run)
         store.keep_trained(new._manifest, store.last_id())
     return run
 

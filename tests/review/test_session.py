@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,8 +19,7 @@ from mixtea.review.decision import KNOWN, REPEAT
 from mixtea.review.decisions import DecisionStore, decisions_path
 from mixtea.review.learning import retrain
 from mixtea.review.model import Model
-from mixtea.review.queue import Filter, Item
-from mixtea.review.queue_positions import HOLD_SECONDS
+from mixtea.review.queue import HOLD_SECONDS, Filter, Item
 from mixtea.review.reviewers import measure_reviewers
 from mixtea.review.session import REPEAT_EVERY, Session, ShownPair, new_key
 from mixtea.review.training import BackgroundTraining
@@ -354,7 +352,7 @@ def test_two_are_not_asked_the_same_at_the_same_time(session, monkeypatch):
     answer(session, "ann")
     assert session.positions.current_item("ann") not in (first, second)
     later = time.monotonic() + HOLD_SECONDS + 1
-    monkeypatch.setattr("mixtea.review.queue_positions.time.monotonic", lambda: later)
+    monkeypatch.setattr("mixtea.review.queue.time.monotonic", lambda: later)
     assert session.positions.current_item("cleo") == second  # held no more
 
 
@@ -462,7 +460,7 @@ def test_decisions_against_the_evidence_are_told(session):
 
 
 @pytest.fixture
-def taught(session, doubtful, copied, undrawn):
+def taught(session, doubtful, copied):
     """A review in which five were accepted, and a model that was trained with them."""
     rows = [item.row for item in session.positions.items(session.positions.position("ann")) if item.reason == ""][:5]
     kept = [session.decide("ann", new_key(), shown(session, row), "accept") for row in rows]
@@ -532,7 +530,7 @@ def test_it_is_not_taken_up_again_after_something_it_was_taught_was_taken_back(t
     )  # nor when it comes too late
 
 
-def test_a_run_that_nobody_knows_of_or_that_is_broken_is_not_taken_up(taught, opened, undrawn):
+def test_a_run_that_nobody_knows_of_or_that_is_broken_is_not_taken_up(taught, opened):
     session, model, _, _ = taught
     session.state.store.base.execute("DELETE FROM training")
     assert opened().state.current.name == session.state.original.name
@@ -552,9 +550,9 @@ def test_decisions_about_entities_that_are_gone_do_no_harm(session):
     assert session.state.label(None, "target") == "none of them"
 
 
-def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path, undrawn):
+def test_a_run_without_open_sources_cannot_be_reviewed(rings, tmp_path):
     links = np.concatenate([rings.train, rings.valid, rings.test])
-    task = replace(rings, train=links, valid=links[:0], test=links[:0])
+    task = rings.replace(train=links, valid=links[:0], test=links[:0])
     MixTEA(**SMALL_BEST | {"max_epochs": 1}).fit(task).save(tmp_path / "full")
     with closing(DecisionStore(tmp_path / "d.sqlite")) as store, pytest.raises(RunError, match="no source is left"):
         Session(tmp_path / "full", store)

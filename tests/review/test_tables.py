@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import SMALL_BEST
-from served import OVERFLOW, Watched, browsing, save_undrawn, serving, texts, violations
+from served import OVERFLOW, Watched, browsing, serving, texts, violations
 
 from mixtea import MixTEA, load_task
 from mixtea.report.page import make_report
@@ -39,7 +39,9 @@ def tables(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(tables, tmp_path_factory):
-    with serving(save_undrawn(tables, tmp_path_factory.mktemp("runs") / "tables")) as server:
+    folder = tmp_path_factory.mktemp("runs") / "tables"
+    tables.save(folder)
+    with serving(folder) as server:
         yield server
 
 

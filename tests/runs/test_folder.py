@@ -55,13 +55,13 @@ def test_seconds_are_in_the_manifest_and_come_back_into_the_history(run, fitted_
 def test_what_a_program_hands_over_can_be_read_again(tiny, tmp_path):
     """Triples of 32 bits, a score that is none, a device with a number."""
     source = replace(tiny.source, triples=tiny.source.triples.astype(np.int32))
-    aligner = MixTEA(**SHORT | {"device": "cpu:0"}).fit(replace(tiny, source=source))
+    aligner = MixTEA(**SHORT | {"device": "cpu:0"}).fit(tiny.replace(source=source))
     aligner.metrics_ = {"hits@1": 0.5, "mrr": float("nan")}
     aligner.save(tmp_path / "run")
     assert MixTEA.load(tmp_path / "run").metrics_ == {"hits@1": 0.5}
 
 
-def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
+def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path, drawn):
     task = replace(tiny, name="caf\udce9\ud800")
     assert task.name == r"caf\udce9\ud800"
     train(task, tmp_path / "run", **SHORT)
@@ -72,7 +72,7 @@ def test_a_name_that_is_no_whole_text_costs_no_training(tiny, tmp_path):
 def test_an_id_that_is_no_whole_text_is_named(tiny, tmp_path):
     source = replace(tiny.source, ids=np.array(["a\ud800", *tiny.source.ids[1:]], dtype=object))
     with pytest.raises(RunError, match=r"vocabulary\.json: half a character in .*a\\ud800.* Mend the text"):
-        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+        MixTEA(**SHORT).fit(tiny.replace(source=source)).save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -114,13 +114,13 @@ def test_an_unfinished_training_keeps_the_same_task(full, tmp_path):
     task = work.read_inputs().task
     assert checksum(task) == checksum(full) and task.source.labels_of(0) == full.source.labels_of(0)
     assert task.synonyms == full.synonyms
-    assert TrainingInputs(full, "paper", {}).differences(TrainingInputs(replace(full, synonyms=()), "paper", {}))
+    assert TrainingInputs(full, "paper", {}).differences(TrainingInputs(full.replace(synonyms=()), "paper", {}))
 
 
 def test_a_label_of_half_a_character_is_named(tiny, tmp_path):
     source = replace(tiny.source, labels=labelled(tiny.source, {"a": "x", "b": "y\ud800"}))
     with pytest.raises(RunError, match=r"graphs\.safetensors: half a character in 'y\\ud800'.* Mend the text"):
-        MixTEA(**SHORT).fit(replace(tiny, source=source)).save(tmp_path / "run")
+        MixTEA(**SHORT).fit(tiny.replace(source=source)).save(tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -171,9 +171,10 @@ def test_a_flipped_bit_in_the_manifest_is_noticed(run):
 
 
 @pytest.mark.parametrize("name", ["a $ b $\\frac$", "中国", "\x1b[31m\n\u202e", "w" * 500])
-def test_a_task_of_any_name_has_its_picture(name, tiny, tmp_path):
+def test_a_task_of_any_name_has_its_picture(name, tiny, tmp_path, drawn):
     MixTEA(**SHORT).fit(replace(tiny, name=name)).save(tmp_path / "run")
     assert MixTEA.load(tmp_path / "run").task_.name == name
+    assert (tmp_path / "run" / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +193,7 @@ def test_the_forms_of_weights_are_those_of_the_encoder(settings, tiny):
 
 
 def test_a_run_knows_where_its_links_came_from(fitted_tiny, tmp_path):
-    fitted_tiny.task_ = replace(fitted_tiny.task_, links_from="names")
+    fitted_tiny.task_ = fitted_tiny.task_.replace(links_from="names")
     fitted_tiny.save(tmp_path / "run")
     assert json.loads((tmp_path / "run/run.json").read_text())["links_from"] == "names"
     assert read_run(tmp_path / "run").task.links_from == "names"

@@ -44,7 +44,7 @@ def test_a_task_without_links_is_remembered_as_such(folder, tmp_path):
         work.store_inputs(start)
     found = work.read_inputs()
     assert repr(found.task) == repr(task) and found.task.links_from == "names" and not found.differences(start)
-    given = module.replace(start, task=module.replace(task, links_from="given"))
+    given = module.replace(start, task=task.replace(links_from="given"))
     assert found.differences(given) == ["the graphs or links are others"]
 
 
@@ -107,8 +107,10 @@ def test_what_someone_laid_into_the_folder_stays(work):
 def test_differences_are_named(start, tiny):
     other = TrainingInputs(tiny, "paper", {"max_epochs": 4, "device": "cpu"})
     assert start.differences(other) == ["max_epochs is 3, not 4", "it began with /some/run, not with none"]
-    fewer = module.replace(start, task=module.replace(tiny, train=tiny.train[:1]))
+    fewer = module.replace(start, task=tiny.replace(train=tiny.train[:1]))
     assert start.differences(fewer) == ["the graphs or links are others"]
+    taught = replace(start, learned="/some/run")
+    assert taught.differences(start) == ["it applies what /some/run learned, not no run"]
 
 
 def test_what_is_older_is_forgotten_only_when_the_new_is_written(work, start, monkeypatch):

@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from mixtea import MixTEA, train
 from mixtea.callbacks import Callback
+from mixtea.decide.choose import Choice
 from mixtea.graph.fingerprint import checksum
 from mixtea.runs.in_progress import TrainingInputs, UnfinishedRun
 from mixtea.runs.reader import StoredRun
@@ -27,7 +28,7 @@ def task(rings):
         vectors = np.random.default_rng(1).normal(size=(30, 6)).astype(np.float32)[[int(i[1:]) for i in graph.ids]]
         vectors[[int(i[1:]) % 3 == 0 for i in graph.ids]] = np.nan
         graphs.append(replace(graph, vectors=vectors))
-    return replace(rings, source=graphs[0], target=graphs[1])
+    return rings.replace(source=graphs[0], target=graphs[1])
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_a_stored_run_explains_by_them(task, run):
         StoredRun(run),
         [{name: i for i, name in enumerate(graph.ids)} for graph in (task.source, task.target)],
     )
-    pairs, said = stored.map(every=True).pairs(), []
+    pairs, said = stored.answers_.mapping(Choice(every=True)).pairs(), []
     for source, target in zip(pairs["source"], pairs["target"], strict=True):
         reasons = stored.explain(place[0][source], place[1][target])
         spoken = reasons[reasons["voter"] == "descriptions"]["what"].tolist()
@@ -64,7 +65,7 @@ def test_a_run_without_has_no_such_array(rings, tmp_path):
 
 
 def test_one_side_alone_can_be_kept(task, rings, tmp_path):
-    MixTEA(**SETTINGS).fit(replace(rings, source=task.source)).save(tmp_path / "run")
+    MixTEA(**SETTINGS).fit(rings.replace(source=task.source)).save(tmp_path / "run")
     read = MixTEA.load(tmp_path / "run").task_
     assert read.source.vectors.shape == (30, 6) and read.target.vectors.shape == (0, 0)
 
@@ -75,7 +76,7 @@ class Interrupted(Callback):
             raise KeyboardInterrupt
 
 
-def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undrawn):
+def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path):
     for name in ("whole", "run"):
         callbacks = [Interrupted()] if name == "run" else []
         with pytest.raises(KeyboardInterrupt) if callbacks else nullcontext():
@@ -89,7 +90,7 @@ def test_an_interrupted_training_goes_on_to_the_same_bytes(task, tmp_path, undra
 
 
 def test_other_vectors_are_another_training(task, tmp_path):
-    other = replace(task, target=replace(task.target, vectors=-task.target.vectors))
+    other = task.replace(target=replace(task.target, vectors=-task.target.vectors))
     assert TrainingInputs(task, "best", {}).differences(TrainingInputs(other, "best", {})) == [
         "the graphs or links are others"
     ]

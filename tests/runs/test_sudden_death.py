@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "sudden_death.py"
     "words",
     [
         "--save --errors --sample 45",
-        "--steps 3 --sample 2",
+        "--steps 3 --sample 4",
         pytest.param("--save --errors --sample 10", marks=pytest.mark.search),
         pytest.param("--kills 8 --steps 10", marks=pytest.mark.search),
     ],

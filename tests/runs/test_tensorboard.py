@@ -103,7 +103,7 @@ def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
         begun(tmp_path)
 
 
-def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys, undrawn):
+def test_on_the_command_line(tiny, tmp_path, monkeypatch, capsys):
     def fit(*args):
         words = ("fit", tmp_path / "tiny", "--out", tmp_path / "run", "--preset", "paper", "--set", "max_epochs=3")
         monkeypatch.setattr(sys, "argv", ["mixtea", *map(str, (*words, *args))])

@@ -38,11 +38,11 @@ def test_no_names_at_all():
 @pytest.fixture
 def task():
     source, target = (called({0: ["One"], 1: ["Two"], 2: ["Three"]}, 4) for _ in range(2))
-    return Task("named", source, target, np.array([[0, 0], [1, 2]]), *[np.empty((0, 2), np.int64)] * 2)
+    return Task.of_two("named", source, target, np.array([[0, 0], [1, 2]]), *[np.empty((0, 2), np.int64)] * 2)
 
 
 def test_without_links_the_names_are_what_there_is(task):
-    found = task_warnings(replace(task, train=task.valid, links_from="names"))
+    found = task_warnings(task.replace(train=task.valid, links_from="names"))
     assert found[-1] == "no links are read: 3 pairs of equal names are what learning can begin with"
     assert not any("train links" in doubt for doubt in found)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import oracle
 import pytest
 import torch
 
+from mixtea import Config
+from mixtea.encode.structure import build_structure
 from mixtea.training import alignment_loss as module
-from mixtea.training.alignment_loss import alignment_loss
-from mixtea.training.negatives import hard_negatives, random_negatives
+from mixtea.training.alignment_loss import Negatives, alignment_loss, hard_negatives, random_negatives
 
 
 @pytest.mark.parametrize("margin", [0.5, 2.0])
-@pytest.mark.parametrize("chunk", [1, module.CHUNK_BYTES])
+@pytest.mark.parametrize("chunk", [1, module.DISTANCES_BYTES])
 def test_equals_the_dense_formula(margin, chunk, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK_BYTES", chunk)
+    monkeypatch.setattr(module, "DISTANCES_BYTES", chunk)
     generator = torch.Generator().manual_seed(1)
     vectors = torch.randn(9, 4, generator=generator, dtype=torch.float64).requires_grad_()
     links = torch.tensor([[0, 5], [1, 6], [2, 7]])
@@ -70,3 +73,25 @@ def test_a_link_is_never_a_negative_of_another_link(replace):
             hard_negatives(links, vectors, 3, 2, generator, replace),
         ):
             assert known.isdisjoint(map(tuple, drawn.reshape(-1, 2).tolist()))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_negatives_are_new_in_the_first_epoch_of_each_period(rings, every):
+    config = Config(negatives_every=every, n_negatives=3)
+    structure = build_structure(rings.source, rings.target, config)
+    negatives = Negatives(rings, config, structure, torch.Generator().manual_seed(1))
+    links = torch.as_tensor(rings.joint_index.of_pairs(rings.train))
+    vectors = torch.eye(structure.n_entities)
+    drawn = [negatives.draw(epoch, links, vectors).clone() for epoch in range(1, 8)]
+    changed = [not torch.equal(before, now) for before, now in pairwise(drawn)]
+    assert changed == [(epoch - 1) % every == 0 for epoch in range(2, 8)]
+
+
+def test_other_links_have_other_negatives(rings):
+    config = Config(negatives_every=100)
+    structure = build_structure(rings.source, rings.target, config)
+    negatives = Negatives(rings, config, structure, torch.Generator().manual_seed(1))
+    links = torch.as_tensor(rings.joint_index.of_pairs(rings.train))
+    vectors = torch.eye(structure.n_entities)
+    assert len(negatives.draw(1, links, vectors)) == len(links)
+    assert len(negatives.draw(2, links[:5], vectors)) == 5

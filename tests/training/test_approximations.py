@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from conftest import SMALL_PAPER
 
 from mixtea import ConfigError, MixTEA
 from mixtea.compute import nearest as nearest_module
@@ -102,7 +103,7 @@ def test_a_search_that_comes_back_short_is_completed(monkeypatch):
 )
 def test_an_approximate_run_says_so_and_stays_near_the_exact_one(example, fitted, settings, monkeypatch):
     monkeypatch.setattr(nearest_module, "MIN_INDEXED_TARGETS", 0)
-    aligner = MixTEA(preset="paper", seed=1, max_epochs=12, device="cpu", **settings).fit(example)
+    aligner = MixTEA(**SMALL_PAPER, **settings).fit(example)
     assert aligner.config.approximations() == settings and fitted.config.approximations() == {}
     assert aligner.score()["hits@1"] == pytest.approx(fitted.score()["hits@1"], abs=0.06)
 

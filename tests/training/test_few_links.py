@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
@@ -27,13 +25,13 @@ def test_fewer_do_not(rings):
 
 
 def test_none_do_not(rings):
-    without = replace(rings, valid=rings.valid[:0])
+    without = rings.replace(valid=rings.valid[:0])
     assert MixTEA(**BEST | {"max_epochs": 12}, valid_needed=100).fit(without).n_epochs_ == 12
 
 
 def test_where_links_are_found_by_names_the_answers_may_stand(told):
     """There are no links of which there could be few."""
-    named = replace(told, train=told.train[:0], valid=told.valid[:0], links_from="names")
+    named = told.replace(train=told.train[:0], valid=told.valid[:0], links_from="names")
     aligner = MixTEA(**BEST | {"voters": (*STRUCTURE_VOTERS, "names")}).fit(named)
     assert aligner.stopped_because_.startswith("predictions are stable") and aligner.n_epochs_ < 24
 
@@ -43,7 +41,7 @@ def test_agreement_weighs_more_where_validation_links_are_few(rings, needed, wei
     assert len(rings.valid) == 5
     config = Config.preset("best", agreement_weight=1.5, agreement_weight_few=3.0, valid_needed=needed)
     assert Agreement().bind(rings, config).weight() == weight
-    without = replace(rings, train=rings.train[:0], valid=rings.valid[:0])  # found by names
+    without = rings.replace(train=rings.train[:0], valid=rings.valid[:0])  # found by names
     assert Agreement().bind(without, config).weight() == 1.5
 
 

@@ -4,7 +4,6 @@ import copy
 import random
 import shutil
 from contextlib import nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,13 +44,13 @@ def task():
     triples = [(i, 0, (i + 1) % 12) for i in range(12)] + [(i, 1, (5 * i + 2) % 12) for i in range(12)]
     links = np.stack([np.arange(12)] * 2, axis=1)
     source, target = make_graph(triples, 12, "s"), make_graph(triples[:-3], 12, "t")
-    return Task("rings", source, target, links[:4], links[4:6], links[6:])
+    return Task.of_two("rings", source, target, links[:4], links[4:6], links[6:])
 
 
 TELLING = {
     "with names and values": lambda task: with_said(task, 12),
-    "without links": lambda task: replace(
-        with_said(task, 12), train=task.train[:0], valid=task.valid[:0], links_from="names"
+    "without links": lambda task: with_said(task, 12).replace(
+        train=task.train[:0], valid=task.valid[:0], links_from="names"
     ),
 }
 
@@ -94,7 +93,7 @@ def test_from_every_epoch_it_goes_on_to_the_same_bytes(task, kind, tmp_path):
     assert learned(fitted(task, kind, every_epoch(tmp_path))) == whole
     epochs = sorted(int(path.name) for path in tmp_path.iterdir() if path.name.isdigit())
     assert epochs == list(range(1 - (KINDS[kind][0] == "best"), N_EPOCHS + 1))
-    for epoch in epochs:
+    for epoch in epochs[:: 3 if kind in TELLING else 1]:  # texts are slow, and their voters have no state of their own
         resumed = fitted(task, kind, tmp_path / str(epoch))
         assert learned(resumed) == whole, epoch
         assert resumed.n_epochs_ == N_EPOCHS and len(resumed.history_["seconds"]) == N_EPOCHS

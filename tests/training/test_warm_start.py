@@ -25,7 +25,7 @@ def labelled(graph: Graph, entities: str, relations: str) -> Graph:
 
 def task(source: Graph, target: Graph) -> Task:
     links = np.array([[0, 0], [1, 1], [2, 2]])
-    return Task("grown", source, target, links[:1], links[1:2], links[2:])
+    return Task.of_two("grown", source, target, links[:1], links[1:2], links[2:])
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ BEST = SMALL_BEST | dict(voters=STRUCTURE_VOTERS, propagation_rounds=2)
 def test_sure_pairs_are_taken_over_where_nothing_has_changed(rings):
     old = MixTEA(**BEST).fit(rings)
     h, _, t = rings.source.triples[-1]
-    changed = replace(rings, source=replace(rings.source, triples=rings.source.triples[:-1]))
+    changed = rings.replace(source=replace(rings.source, triples=rings.source.triples[:-1]))
     found = []
     for now in (rings, changed):
         trainer = Trainer(now, Config.preset("best", **BEST), CPU, old._warm_start())
@@ -113,7 +113,7 @@ def test_sure_pairs_are_taken_over_where_nothing_has_changed(rings):
 
 def test_other_links_are_rehearsed_anew_and_other_voters_begin_anew(rings):
     old = MixTEA(**BEST).fit(rings)
-    others = replace(rings, train=rings.test[: len(rings.train)], test=rings.train)
+    others = rings.replace(train=rings.test[: len(rings.train)], test=rings.train)
     assert Trainer(others, Config.preset("best", **BEST), CPU, old._warm_start()).holdout is None
     alone = Trainer(rings, Config.preset("best", **BEST | {"voters": STRUCTURE_VOTERS[:3]}), CPU, old._warm_start())
     assert alone.holdout is None and alone.council.candidates is None

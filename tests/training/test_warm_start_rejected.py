@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -34,14 +32,14 @@ def test_rejected_pairs_are_not_taken_over_and_all_others_are(old, rings):
     candidates, sure = begun(old, rings)
     rejected = np.array([*sorted(sure)[:2], next(iter(sorted(candidates - sure)))])
     gone = {tuple(pair) for pair in rejected.tolist()}
-    found, still_sure = begun(old, replace(rings, rejected=rejected))
+    found, still_sure = begun(old, rings.replace(rejected=rejected))
     assert gone <= candidates and found == candidates - gone
     assert not still_sure & gone and len(still_sure & sure) >= len(sure) - 4
 
 
 def test_a_rejected_pair_is_not_mapped_after_a_warm_start(old, rings):
     source, target = sorted(begun(old, rings)[1])[0]
-    warm = MixTEA(**BEST).fit(replace(rings, rejected=np.array([[source, target]])), warm_start=old)
+    warm = MixTEA(**BEST).fit(rings.replace(rejected=np.array([[source, target]])), warm_start=old)
     row = warm.answers_.ranked.target[warm.answers_.source_index == source]
     assert len(row) == 1 and target not in row
     assert target in old.answers_.ranked.target[old.answers_.source_index == source]

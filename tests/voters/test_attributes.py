@@ -262,7 +262,7 @@ def test_many_values_are_shown_as_a_number_and_each_beside_the_most_alike():
 def test_without_values_it_is_silent_and_changes_no_bit(told):
     names = ("forward", "backward", "propagation", "agreement")
     sides = [replace(graph, attributes=Table.empty()) for graph in (told.source, told.target)]
-    silent = replace(told, source=sides[0], target=sides[1])
+    silent = told.replace(source=sides[0], target=sides[1])
     assert voter_of(told).is_applicable() and not voter_of(silent).is_applicable()
     without, same = (MixTEA(voters=who, **SMALL_BEST).fit(silent) for who in (names, (*names, "attributes")))
     assert without.vectors_.equal(same.vectors_) and without.trace_.equals(same.trace_)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from conftest import SMALL_BEST
 
 from mixtea import ConfigError, MixTEA
 from mixtea.callbacks import History
+from mixtea.decide.choose import Choice
 from mixtea.errors import FullMemoryError, VoterError
 from mixtea.runs.reader import StoredRun
 from mixtea.vote import Voter, register
@@ -117,7 +116,7 @@ def test_a_voter_that_never_speaks_changes_no_bit(rings, valid_needed):
 def test_voters_that_find_little_do_not_end_a_training(rings, voters, tmp_path):
     aligner = MixTEA(voters=voters, **SMALL, valid_needed=0, validate_every=1).fit(rings)
     aligner.save(tmp_path / "run")
-    assert StoredRun(tmp_path / "run").map().to_frame().equals(aligner.map().to_frame())
+    assert StoredRun(tmp_path / "run").answers_.mapping().to_frame().equals(aligner.map().to_frame())
 
 
 def test_who_only_listens_needs_others(rings):
@@ -148,9 +147,9 @@ def test_listeners_that_did_not_vote_are_asked_when_decoding(rings):
 @pytest.mark.parametrize("preset", ["paper", "best"])
 def test_a_task_in_which_every_source_is_linked_can_be_saved(rings, tmp_path, preset):
     links = np.concatenate([rings.train, rings.valid, rings.test])
-    full = replace(rings, train=links, valid=links[:0], test=links[:0])
+    full = rings.replace(train=links, valid=links[:0], test=links[:0])
     MixTEA(preset, **SMALL).fit(full).save(tmp_path / "run")
-    assert len(StoredRun(tmp_path / "run").predict(3)) == len(MixTEA.load(tmp_path / "run").map()) == 0
+    assert len(StoredRun(tmp_path / "run").answers_.candidates(3)) == len(MixTEA.load(tmp_path / "run").map()) == 0
 
 
 def test_settings_changed_after_training_do_not_change_what_was_trained(rings, tmp_path):
@@ -161,7 +160,7 @@ def test_settings_changed_after_training_do_not_change_what_was_trained(rings, t
     aligner.save(tmp_path / "run")
     loaded = MixTEA.load(tmp_path / "run")
     assert loaded.config.voters == OWN and loaded.config.decoder == "csls" and loaded.trace_.equals(trace)
-    assert StoredRun(tmp_path / "run").predict(4).to_frame().equals(aligner.predict(4).to_frame())
+    assert StoredRun(tmp_path / "run").answers_.candidates(4).to_frame().equals(aligner.predict(4).to_frame())
 
 
 def test_backward_is_named_for_the_nearest_source_that_was_not_rejected(rings):
@@ -170,7 +169,7 @@ def test_backward_is_named_for_the_nearest_source_that_was_not_rejected(rings):
     row, rank = np.argwhere(before.voters[:, :, 1])[0]
     pair = np.array([[before.source_index[row], before.target_index[row, rank]]])
     aligner = MixTEA("paper", **settings).fit(rings)
-    aligner.task_ = replace(rings, rejected=pair)
+    aligner.task_ = rings.replace(rejected=pair)
     aligner._answers = None
     after = aligner.predict(20)
     named = after.voters[:, :, 1] & (after.target_index == pair[0, 1])
@@ -211,7 +210,7 @@ def test_outside_structure_is_exported_and_scored_as_structure(rings, tmp_path, 
     assert aligner.answers_.evidence_kinds == {"degree": "structure"}
     aligner.save(tmp_path / "run")
     monkeypatch.setattr("mixtea.voters.registry._registered", {})  # a run is exported without the voter's package
-    mapping = StoredRun(tmp_path / "run").map(every=True)
+    mapping = StoredRun(tmp_path / "run").answers_.mapping(Choice(every=True))
     assert (
         mapping.evidence_kinds == {"degree": "structure"}
         and mapping.pairs()["evidence"].str.contains(r"degree=\+").any()

@@ -111,7 +111,7 @@ def test_it_votes_and_is_named_only_where_it_spoke(aligner, rings):
 def test_it_is_saved_loaded_reported_scored_and_exported(aligner, rings, run, mixtea, tmp_path):
     loaded, stored = MixTEA.load(run), StoredRun(run)
     assert loaded.trace_.equals(aligner.trace_)
-    pd.testing.assert_frame_equal(stored.predict(5).to_frame(), aligner.predict(5).to_frame())
+    pd.testing.assert_frame_equal(stored.answers_.candidates(5).to_frame(), aligner.predict(5).to_frame())
     pd.testing.assert_frame_equal(
         loaded.predict(5, decoder="csls").to_frame(), aligner.predict(5, decoder="csls").to_frame()
     )

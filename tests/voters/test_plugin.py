@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -204,7 +202,7 @@ def test_what_can_be_meant_is_taken(ask, method, result, wanted):
 
 
 def test_infinite_log_odds_of_reviewers_are_refused(tiny):
-    said = replace(tiny, reviewed=Reviewed(np.array([[0, 0]]), np.array([np.inf])))
+    said = tiny.replace(reviewed=Reviewed(np.array([[0, 0]]), np.array([np.inf])))
     entities = make_entities(5, 5)
     pairs = entities.open_pairs(pairs_of_keys(torch.arange(3), (5, 5)))
     with pytest.raises(VoterError, match=f"The voter 'reviewer' {BEYOND}"):
@@ -280,7 +278,7 @@ def contents(folder):
     "members",
     [dict(__init__=SystemExit(3)), dict(score=Scoring(at=2)), dict(score=Scoring(), explain=ValueError("boom"))],
 )
-def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatch, undrawn, members):
+def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatch, members):
     monkeypatch.setattr("mixtea.report.page.make_report", lambda aligner: str(aligner.explain("s1", "t1")))
     train(rings, tmp_path / "run", **SETTINGS | dict(voters=("forward", "backward")))
     before = contents(tmp_path)
@@ -291,10 +289,10 @@ def test_nothing_is_written_and_what_was_there_stays(rings, tmp_path, monkeypatc
         ) as raised:
             train(rings, tmp_path / out, overwrite=True, **SETTINGS)
         assert raised.value.__cause__ is not None and contents(tmp_path) == before
-    assert [path.name for path in tmp_path.iterdir()] == ["run"] and len(StoredRun(tmp_path / "run").map())
+    assert [path.name for path in tmp_path.iterdir()] == ["run"] and len(StoredRun(tmp_path / "run").answers_.mapping())
 
 
-def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path, undrawn):
+def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path):
     faulty(score=Scoring())
     whole = train(rings, tmp_path / "whole", **SETTINGS)
     faulty(score=Scoring(at=3))
@@ -311,7 +309,7 @@ def test_a_state_that_was_saved_stays_and_leads_to_the_same_end(rings, tmp_path,
     assert resumed.vectors_.equal(whole.vectors_) and resumed.map().to_frame().equals(whole.map().to_frame())
 
 
-def test_a_training_that_was_begun_before_can_still_be_gone_on_with(rings, tmp_path, undrawn):
+def test_a_training_that_was_begun_before_can_still_be_gone_on_with(rings, tmp_path):
     faulty(score=Scoring(), propose=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         train(rings, tmp_path / "run", **SETTINGS)
@@ -360,7 +358,7 @@ def test_a_wrong_call_leaves_nothing_either(rings, tmp_path):
     with pytest.raises(MixTEAError, match="There is no voter 'nobody_here'"):
         train(rings, tmp_path / "run", **SETTINGS | dict(voters=("forward", "nobody_here")))
     with pytest.raises(MixTEAError, match="no training link"):
-        train(replace(rings, train=rings.train[:0]), tmp_path / "run", **SETTINGS | dict(voters=("forward",)))
+        train(rings.replace(train=rings.train[:0]), tmp_path / "run", **SETTINGS | dict(voters=("forward",)))
     assert not any(tmp_path.iterdir())
     with pytest.raises(RunError, match="no interrupted training is there"):
         train(None, tmp_path / "run", resume=True)

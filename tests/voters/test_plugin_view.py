@@ -25,6 +25,7 @@ from mixtea.voters.base import VotingState
 from mixtea.voters.registry import PluginState, make_voter, task_view
 from mixtea.voters.votes import voter_scores
 
+PAIRS = ("source", "target", "train", "valid", "test", "rejected", "reviewed")  # of a task of two graphs
 PARTS = ("task", "vectors", "belief", "sure")
 
 
@@ -46,11 +47,13 @@ def arrays_in(value, path):
     elif is_dataclass(value):
         for field in fields(value):
             yield from arrays_in(getattr(value, field.name), f"{path}.{field.name}")
+        for name in PAIRS if isinstance(value, Task) else ():
+            yield from arrays_in(getattr(value, name), f"{path}.{name}")
     elif isinstance(value, Mapping):
         for name, part in value.items():
             yield from arrays_in(part, f"{path}[{name!r}]")
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        for name, part in zip(value._fields, value, strict=True):
+    elif isinstance(value, tuple):
+        for name, part in zip(getattr(value, "_fields", range(len(value))), value, strict=True):
             yield from arrays_in(part, f"{path}.{name}")
 
 
@@ -86,7 +89,9 @@ def test_nothing_is_copied_and_the_same_task_is_the_same_view(told):
 
 def test_a_view_goes_with_its_task(rings):
     none = np.empty((0, 2), dtype=np.int64)
-    task = Task("short-lived", rings.source, rings.target, none, none, none, reviewed=Reviewed(none, np.empty(0)))
+    task = Task.of_two(
+        "short-lived", rings.source, rings.target, none, none, none, reviewed=Reviewed(none, np.empty(0))
+    )
     view = weakref.ref(task_view(task))
     assert view() is not None
     del task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ def told(pairs=((1, 2), (2, 1), (1, 2)), log_odds=(1.5, -2.0, 0.5)):
     """Three entities a side, 0 linked; two spoke of the pair (1, 2), one against (2, 1)."""
     graphs = [make_graph([(0, 0, 1), (1, 0, 2)], 3, side) for side in "st"]
     said = Reviewed(np.array(pairs, dtype=np.int64).reshape(-1, 2), np.array(log_odds, dtype=np.float64))
-    return replace(said_task(*graphs, [(0, 0)]), reviewed=said)
+    return said_task(*graphs, [(0, 0)]).replace(reviewed=said)
 
 
 def asked(task):
@@ -73,7 +72,7 @@ def voted(rings):
     said = {}
     for weight in (6.0, -6.0):
         pairs, log_odds = np.array([[source, wrong], [source, right]]), np.array([weight, -weight])
-        task = replace(rings, reviewed=Reviewed(pairs, log_odds))
+        task = rings.replace(reviewed=Reviewed(pairs, log_odds))
         settings = SMALL_BEST | {"voters": (*STRUCTURE_VOTERS, "reviewer"), "max_epochs": 1}
         said[weight] = MixTEA(**settings).fit(task)
     return said, source, right, wrong

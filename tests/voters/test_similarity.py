@@ -126,7 +126,7 @@ def without_names(graph):
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_with_names_on_one_side_alone_no_bit_changes(told, side):
     """Ids such as s0 are no names."""
-    bare = replace(told, **{side: without_names(getattr(told, side))})
+    bare = told.replace(**{side: without_names(getattr(told, side))})
     (names,) = bind_voters(bare, Config.preset("best"), ["names"])
     assert not names.is_applicable() and bind_voters(told, Config.preset("best"), ["names"])[0].is_applicable()
     assert_same(fitted(bare, *STRUCTURE), fitted(bare, *STRUCTURE, "names", "descriptions"))
@@ -135,7 +135,7 @@ def test_with_names_on_one_side_alone_no_bit_changes(told, side):
 def test_exchanged_test_links_change_no_bit(translated):
     """With a translator that has learned, and sure pairs that all voters have taken up."""
     order = np.random.default_rng(3).permutation(len(translated.test))
-    exchanged = replace(translated, test=np.stack([translated.test[:, 0], translated.test[order, 1]], axis=1))
+    exchanged = translated.replace(test=np.stack([translated.test[:, 0], translated.test[order, 1]], axis=1))
     settings = dict(propagation_rounds=2, propagation_every=1, votes_every=1)
     first, second = (fitted(task, *STRUCTURE, *COMPARING, **settings) for task in (translated, exchanged))
     assert_same(first, second)

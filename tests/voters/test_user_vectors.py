@@ -32,7 +32,7 @@ def task_of(source=SOURCE, target=TARGET, train=(), triples=((0, 0, 1),)):
         for rows, prefix in ((source, "s"), (target, "t"))
     ]
     links = np.array(train, dtype=np.int64).reshape(-1, 2)
-    return Task("few", *graphs, links, links[:0], links[:0])
+    return Task.of_two("few", *graphs, links, links[:0], links[:0])
 
 
 def asked(task, **settings):
@@ -107,13 +107,13 @@ def test_vectors_without_a_direction_are_like_nobody():
 @pytest.mark.parametrize("target", [[[NAN, NAN], [NAN, NAN]], None])
 def test_without_vectors_it_is_silent(target):
     task = task_of(target=target or TARGET)
-    voter, state = asked(task if target else replace(task, target=make_graph([(0, 0, 1)], 5, "t")))
+    voter, state = asked(task if target else task.replace(target=make_graph([(0, 0, 1)], 5, "t")))
     assert voter.propose(state) is None and np.isnan(voter.score(every_pair(state), state)).all()
     assert voter.explain(0, 0) == ()
 
 
 def test_entities_without_triples_are_known_where_vectors_were_given():
-    without = replace(task_of(), target=make_graph([(0, 0, 1)], 5, "t"))
+    without = task_of().replace(target=make_graph([(0, 0, 1)], 5, "t"))
     config = Config.preset("best")
     assert cover_isolated(bind_voters(task_of(), config, ["forward", "descriptions"]))
     assert not cover_isolated(bind_voters(without, config, ["forward", "descriptions"]))
@@ -158,7 +158,7 @@ def with_vectors(rings, dim=8, share=1.0):
         rows = rows + 0.1 * np.random.default_rng(seed).normal(size=rows.shape)
         rows[np.array(numbers) >= 30 * share] = np.nan
         graphs.append(replace(graph, vectors=rows.astype(np.float32)))
-    return replace(rings, source=graphs[0], target=graphs[1])
+    return rings.replace(source=graphs[0], target=graphs[1])
 
 
 def test_silent_it_changes_no_bit(rings):
@@ -169,7 +169,7 @@ def test_silent_it_changes_no_bit(rings):
 
 def test_exchanged_test_links_change_nothing(rings):
     task, settings = with_vectors(rings, share=0.7), SMALL_BEST | dict(voters=(*OWN, "descriptions"))
-    exchanged = replace(task, test=np.stack([task.test[:, 0], task.test[::-1, 1]], axis=1))
+    exchanged = task.replace(test=np.stack([task.test[:, 0], task.test[::-1, 1]], axis=1))
     first, second = (MixTEA(**settings).fit(one) for one in (task, exchanged))
     assert first.vectors_.equal(second.vectors_) and first.trace_.equals(second.trace_)
     assert first.map().to_frame().equals(second.map().to_frame())

@@ -42,7 +42,7 @@ def task(source=SOURCE, target=TARGET, links=((0, 0), (3, 3)), names=(("r0", "r1
     first, *theirs = names[1]
     none = np.empty((0, 2), dtype=np.int64)
     sides = graph(source, 0, names[0]), graph(target, first, theirs, shift=5)
-    return Task("two", *sides, np.array(links), none, none)
+    return Task.of_two("two", *sides, np.array(links), none, none)
 
 
 def bound(kind, of=None, **settings):
@@ -227,7 +227,7 @@ def test_agreement_and_propagation_name_the_neighbours_that_speak():
 
 
 def test_agreement_is_silent_about_relations_with_too_many_neighbours(monkeypatch):
-    monkeypatch.setattr(agreement_steps, "MAX_NEIGHBOURS_PER_RELATION", 0)
+    monkeypatch.setattr(meetings, "MAX_NEIGHBOURS_PER_RELATION", 0)
     voter, asked, state = agreement_voter()
     assert voter.score(asked, state).tolist() == [0.0] * 9
 

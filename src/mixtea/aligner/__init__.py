@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Table
 from dataclasses import replace
 from typing import Any
@@ -38,16 +38,18 @@ from mixtea.decide.text_matcher import TextMatcher, learned_text
 from mixtea.errors import ConfigError, DataError, NotFittedError
 from mixtea.evaluation.scores import empty_table
 from mixtea.explain.explainer import Explainer
+from mixtea.graph.graph import SIDES
 from mixtea.graph.task import Task
 from mixtea.io.links.resolve import resolve_entities, resolve_links
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import METRICS, html_table
 from mixtea.progress import ProgressOption, progress_callbacks
-from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
+from mixtea.relations.alignment import MIN_SCORE, Relations
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
 from mixtea.runs.folder import read_run, write_run
 from mixtea.training.recovery import train_with_recovery
 from mixtea.training.warm_start import WarmStart
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import Learned, LearnedProbabilities, LearnedView
 from mixtea.voters.registry import package_of
 
@@ -63,6 +65,7 @@ class MixTEA(Scoring):
     `by_evidence_`: the table of `score_by_evidence` for the test links.
     """
 
+    _bound: Sequence[Voter] = ()  # the voters of the last training that decide, until they have
     _threads: int | None = None  # of a training that went on with another number of threads than this process has
 
     def __init__(self, preset: str = "best", **settings: Any) -> None:
@@ -202,6 +205,9 @@ class MixTEA(Scoring):
         self._trace, self._last = trained.trace.to_arrays(len(trained.history)), None
         self._answers: Answers | None = None
         self._answers_by = self.config_ = config
+        self._bound = deciding
+        for voter in deciding:
+            voter.release()
         self._fitted_as = self.preset, self.chosen_settings()
         self._matched_since = 0
         self._manifest, self._parent = "", "" if warm_start is None else warm_start._manifest
@@ -237,7 +243,7 @@ class MixTEA(Scoring):
         """Return [n_source + n_target, D]: the student's vectors, sources first."""
         self._check_fitted()
         if self._vectors is None:
-            with torch.no_grad(), reproducible(self.config.deterministic, self._threads):
+            with torch.no_grad(), reproducible(self.config.deterministic, self._threads), enough_memory():
                 self._vectors = self._student()
         return self._vectors
 
@@ -249,7 +255,7 @@ class MixTEA(Scoring):
         if self._answers is None or self._answers_by != config:
             with reproducible(config.deterministic, self._threads):
                 predictor = self._predictor(config)
-                self._answers, self._answers_by = predictor.answers(), config
+                self._answers, self._answers_by, self._bound = predictor.answers(), config, ()
             self._learned_probabilities = predictor.pairs.learned
             self._matcher = None
         return self._answers
@@ -320,10 +326,7 @@ class MixTEA(Scoring):
         check_k(k)
         config, k = self._decoding(decoder, voters), int(k)
         asked = None if sources is None else resolve_entities(self.task_.source, sources, "source")
-        if config == self._trained_config() and k <= CANDIDATES_STORED:
-            found = self.answers_.candidates(k)
-        else:
-            found = self._predictor(config).candidates(k)
+        found = self._answers_by_config(config, k=k).candidates(k)
         return found if asked is None else candidates_of(found, asked, self.vectors_, self.task_, config, k)
 
     @reproducibly
@@ -384,11 +387,8 @@ class MixTEA(Scoring):
         True
         """
         choice, config = Choice(best_f1, every, precision), self._decoding(None, voters)
-        if config == self._trained_config() and multiple_targets is None and not shared_targets:
-            return self.answers_.mapping(choice, with_given=with_given)
-        share = None if multiple_targets is None else SEVERAL_PROBABILITY * multiple_targets
-        predictor = self._predictor(config, once=not shared_targets, multiple_targets=share)
-        return predictor.answers().mapping(choice, with_given=with_given)
+        answers = self._answers_by_config(config, shared_targets=shared_targets, multiple_targets=multiple_targets)
+        return answers.mapping(choice, with_given=with_given)
 
     @reproducibly
     def match(self, rows: Any, k: int = 5, *, shared_targets: bool = False) -> Matches:
@@ -448,7 +448,7 @@ class MixTEA(Scoring):
         """
         if not isinstance(min_score, int | float | np.number) or not 0 <= min_score <= 1:
             raise ConfigError(f"min_score is a number from 0 to 1, not {min_score!r:.100}.")
-        return relations_of(self.map(with_given=True), float(min_score))
+        return self.answers_.relations(float(min_score))
 
     def explain(self, source: str, target: str) -> pd.DataFrame:
         """List the evidence for two entities, by ids or unique labels, being the same: a row for each reason.
@@ -478,8 +478,25 @@ class MixTEA(Scoring):
         own = {name: getattr(self.config, name) if value is None else value for name, value in changed.items()}
         return self._adapted(own)
 
+    def _answers_by_config(
+        self, config: Config, *, k: int = 1, shared_targets: bool = False, multiple_targets: bool | None = None
+    ) -> Answers:
+        """Return the answers by some settings: those of the run where these are its own, else computed anew."""
+        if (
+            config == self._trained_config() and k <= CANDIDATES_STORED and multiple_targets is None
+            and not shared_targets
+        ):  # fmt: skip
+            return self.answers_
+        share = None if multiple_targets is None else SEVERAL_PROBABILITY * multiple_targets
+        return self._predictor(config, once=not shared_targets, multiple_targets=share).answers(k)
+
     def _predictor(self, config: Config, *, once: bool = True, multiple_targets: float | None = None) -> Predictor:
-        how: dict[str, Any] = {"once": once, "multiple_targets": multiple_targets, "given": self._given}
+        how: dict[str, Any] = {
+            "once": once,
+            "multiple_targets": multiple_targets,
+            "given": self._given,
+            "bound": self._bound,
+        }
         return Predictor(self.vectors_, self.task_, config, self._last, self._packages, **how)
 
     def save(
@@ -520,9 +537,9 @@ class MixTEA(Scoring):
         return aligner
 
     def _warm_start(self) -> WarmStart:
-        """Return the start of a warm training: task, the student's parameters, and the last opinions."""
+        """Return the start of a warm training: task, the student's parameters, the last opinions, weights of views."""
         self._check_fitted()
-        return WarmStart(self.task_, self._student.state_dict(), self._last)
+        return WarmStart(self.task_, self._student.state_dict(), self._last, self.learned_.views)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
@@ -532,6 +549,8 @@ class MixTEA(Scoring):
     def _check_call(task: Any, warm_start: Any, learned: Any) -> None:
         if not isinstance(task, Task):
             raise DataError(f"fit needs a task, not {type(task).__name__}: load_task(...) makes one.")
+        if len(task.graphs) != len(SIDES):
+            raise DataError(f"fit aligns two graphs, not {len(task.graphs)}: task.between(i, j) is the task of two.")
         if warm_start is not None and not isinstance(warm_start, MixTEA):
             kind = type(warm_start).__name__
             raise ConfigError(f"warm_start is a fitted aligner, not {kind}: MixTEA.load(folder) gives that of a run.")

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from mixtea import __version__
-from mixtea.compute.arrays import as_array, as_tensors
+from mixtea.compute.arrays import as_numpy, as_tensors
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.config import Config
@@ -37,7 +37,7 @@ DECODING = ("decoder", "decode_voters", "candidates")  # settings that may chang
 
 def run_contents(aligner: MixTEA, pages: Table[str, str]) -> Run:
     """Return the contents of a run folder for a fitted aligner."""
-    weights = {name: as_array(value) for name, value in aligner._student.state_dict().items()}
+    weights = {name: as_numpy(value) for name, value in aligner._student.state_dict().items()}
     return Run(
         aligner.task_, aligner._trained_config(), weights, aligner._records, aligner._trace,
         opinion_arrays(aligner._last), aligner.answers_, aligner.metrics_ | as_numbers(aligner.by_evidence_),

@@ -11,9 +11,9 @@ import pandas as pd
 
 from mixtea.compute.device import reproducible
 from mixtea.compute.memory import enough_memory, remembered_sizes
-from mixtea.decide.choose import scorable_links
+from mixtea.decide.choose import Choice
 from mixtea.decide.decode import voter_groups
-from mixtea.evaluation.scores import empty_table, hits_by_voter, mapping_scores, threshold_curve
+from mixtea.evaluation.scores import empty_table, hits_by_voter
 from mixtea.io.links.resolve import resolve_links
 from mixtea.text.names import linked_by_name
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mixtea.config import Config
     from mixtea.decide.answers import Answers
     from mixtea.decide.decode import StoredOpinions
-    from mixtea.decide.mapping import Mapping
     from mixtea.decide.predict import Predictor
     from mixtea.graph.task import Task
 
@@ -48,7 +47,7 @@ class Scoring:
     if TYPE_CHECKING:
         task_: Task
         _last: StoredOpinions | None
-        map: Callable[..., Mapping]
+        _answers_by_config: Callable[..., Answers]
         _check_fitted: Callable[[], None]
         _decoding: Callable[[str | None, Voters], Config]
         _predictor: Callable[[Config], Predictor]
@@ -57,6 +56,7 @@ class Scoring:
         @property
         def answers_(self) -> Answers: ...
 
+    @reproducibly
     def score_mapping(
         self, links: Any = None, *, complete: bool = False, shared_targets: bool = False, best_f1: bool = False,
         precision: float | None = None, every: bool = False,
@@ -72,11 +72,11 @@ class Scoring:
         >>> sorted(aligner.score_mapping())[:3]
         ['f1', 'precision', 'recall']
         """
-        self._check_fitted()
-        how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
-        pairs = self.map(shared_targets=shared_targets, **how).pairs()
-        return mapping_scores(pairs, scorable_links(self.task_, self._links(links)), complete=complete)
+        choice, links = Choice(best_f1, every, precision), self._links(links)
+        answers = self._answers_by_config(self._trained_config(), shared_targets=shared_targets)
+        return answers.mapping_scores(links, complete=complete, choice=choice)
 
+    @reproducibly
     def threshold_curve(
         self, links: Any = None, *, complete: bool = False, shared_targets: bool = False
     ) -> pd.DataFrame:
@@ -84,11 +84,9 @@ class Scoring:
 
         Arguments are those of `score_mapping`. Returns a data frame: threshold, precision, recall, f1.
         """
-        self._check_fitted()
-        if not shared_targets:
-            return self.answers_.threshold_curve(self._links(links), complete=complete)
-        pairs = self.map(shared_targets=True, every=True).pairs()
-        return threshold_curve(pairs, scorable_links(self.task_, self._links(links)), complete=complete)
+        links = self._links(links)
+        answers = self._answers_by_config(self._trained_config(), shared_targets=shared_targets)
+        return answers.threshold_curve(links, complete=complete)
 
     @reproducibly
     def score(self, links: Any = None, *, decoder: str | None = None, voters: Voters = None) -> dict[str, float]:
@@ -124,8 +122,8 @@ class Scoring:
         ['hits@1', 'hits@10', 'hits@5', 'mrr']
         """
         config = self._decoding(decoder, voters)
-        first = self.answers_.candidates(1) if config == self._trained_config() else None
-        return self._predictor(config).scores(self._links(links), first)
+        answers = self.answers_ if config == self._trained_config() else None
+        return self._predictor(config).scores(self._links(links), answers)
 
     @reproducibly
     def score_by_evidence(self, links: Any = None) -> pd.DataFrame:

@@ -15,8 +15,8 @@ from mixtea.compute.scored_pairs import ScoredPairs, are_in, group_max
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 
-MAX_LOG_ODDS = 12.0  # beyond these nothing is learned
-NO_CANDIDATE_MARGIN = -2 * MAX_LOG_ODDS  # of a source without a candidate
+MAX_MARGIN_ODDS = 12.0  # beyond these nothing is learned
+NO_CANDIDATE_MARGIN = -2 * MAX_MARGIN_ODDS  # of a source without a candidate
 MIN_SURE_MARGIN = 2.0  # log-odds ahead of rivals, from which on neighbours may count on a pair
 
 
@@ -35,7 +35,9 @@ class CandidateScores(ScoredPairs):
     def row_margin(self) -> np.ndarray:
         """Return [p]: how far each is ahead of the other candidates of its source, as log-odds."""
         return np.clip(
-            self.total - log_sum_of_others(self.source, self.total, self.shape[0]), -MAX_LOG_ODDS, MAX_LOG_ODDS
+            self.total - log_sum_of_others(self.source, self.total, self.shape[0]),
+            -MAX_MARGIN_ODDS,
+            MAX_MARGIN_ODDS,
         )
 
     @cached_property
@@ -44,7 +46,7 @@ class CandidateScores(ScoredPairs):
         others = self.columns.get("outside_log_weight")
         if others is None:
             others = log_sum_of_others(self.target, self.total, self.shape[1])
-        return np.clip(self.total - others, -MAX_LOG_ODDS, MAX_LOG_ODDS)
+        return np.clip(self.total - others, -MAX_MARGIN_ODDS, MAX_MARGIN_ODDS)
 
     @cached_property
     def margin(self) -> np.ndarray:
@@ -149,7 +151,10 @@ def pair_features(
     text, and logarithms of how many triples the two have.
     """
     margins = (row_margin / 6, column_margin / 6, np.minimum(row_margin, column_margin) / 6)
-    scores = (np.minimum(structure_score / 20, 3.0), np.clip(text_score, -MAX_LOG_ODDS, MAX_LOG_ODDS) / 6)
+    scores = (
+        np.minimum(structure_score / 20, 3.0),
+        np.clip(text_score, -MAX_MARGIN_ODDS, MAX_MARGIN_ODDS) / 6,
+    )
     return np.stack([np.ones_like(row_margin), *margins, *scores, *map(np.log1p, triples)], axis=-1)
 
 

@@ -7,11 +7,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from scipy.special import logit
 from torch import Tensor
 
-from mixtea.calibration.calibrator import calibrated, fit_calibrator, logistic, sigmoid
+from mixtea.calibration.calibrator import (
+    calibrated,
+    estimate_match_prior,
+    fit_calibrator,
+    fit_evidence,
+    logistic,
+    sigmoid,
+)
 from mixtea.calibration.features import (
     CandidateScores,
     Examples,
@@ -20,8 +26,8 @@ from mixtea.calibration.features import (
     join_examples,
     pair_features,
 )
-from mixtea.calibration.match_prior import estimate_match_prior, fit_evidence
-from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy
+from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.scored_pairs import ScoredPairs, are_in
 from mixtea.graph.task import Task
 from mixtea.voters.disambiguation import own_types
 from mixtea.voters.learned import LearnedProbabilities
@@ -31,10 +37,10 @@ if TYPE_CHECKING:
     from mixtea.decide.decode import Decoded, StoredOpinions
 
 HALF_WEIGHT_LINKS = 500  # links that count as much as the unsupervised probabilities, before validation
-PSEUDO_LINKS = 10  # validation links that the prior of this weight counts for
+PSEUDO_VALID_LINKS = 10  # validation links that the prior of this weight counts for
 MIN_LINK_LIKELIHOOD = 0.01  # added to the probability of a validation link: lower ones cost no more
 SEVERAL_PROBABILITY = 0.9  # that a source with several links has further targets
-RECALIBRATION = np.array([0.0, 0.7, 0.3]), np.array([0.7, 0.3, 0.3])  # expected weights and their spread
+BELIEF_RECALIBRATION = np.array([0.0, 0.7, 0.3]), np.array([0.7, 0.3, 0.3])  # expected weights and their spread
 MIN_SEVERAL_SHARE = 0.02  # of the linked sources: fewer with several change nothing for the others
 
 
@@ -52,7 +58,7 @@ class PairProbabilities:
         multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
     ) -> None:  # fmt: skip
         self.given = given
-        self.recalibration, self.link_share = np.tile(RECALIBRATION[0], (2, 1)), np.zeros(2)
+        self.recalibration, self.link_share = np.tile(BELIEF_RECALIBRATION[0], (2, 1)), np.zeros(2)
         self.task, self.decoded, self.last, self.source_index = task, decoded, last, source_index
         self.once, self.multiple_targets = once, multiple_targets
         self.shape = task.joint_index.shape
@@ -136,15 +142,15 @@ class PairProbabilities:
         of_source = np.zeros(self.shape[0])
         of_source[self.source_index] = counterpart
         share = probability / np.maximum(of_source[self.source], 1e-12)
-        belief = share if multiple_targets else self.decoded.opinions.belief.double().cpu().numpy()
+        belief = share if multiple_targets else as_numpy(self.decoded.opinions.belief.double())
         seen = np.stack([np.ones(len(share)), _bounded_logit(share), _bounded_logit(belief)], axis=1)
-        order = np.lexsort((-seen @ RECALIBRATION[0], self.source))
+        order = np.lexsort((-seen @ BELIEF_RECALIBRATION[0], self.source))
         best = order[np.diff(self.source[order], prepend=-1) > 0]
         best = best[np.isin(self.source[best], self.task.valid[:, 0])]
         right = self.candidates.where(best).are_among(self.task.valid)
         weights = self.recalibration[int(multiple_targets)]
         weights[:] = (
-            logistic(seen[best], right, *RECALIBRATION)
+            logistic(seen[best], right, *BELIEF_RECALIBRATION)
             if self.given is None
             else self.given.recalibration[int(multiple_targets)]
         )
@@ -163,7 +169,7 @@ class PairProbabilities:
         """Weigh the probabilities by links against the unsupervised ones, by how likely each makes the validation
         links.
 
-        Before these are seen it is links / (links + HALF_WEIGHT_LINKS), which counts for PSEUDO_LINKS of them.
+        Before these are seen it is links / (links + HALF_WEIGHT_LINKS), which counts for PSEUDO_VALID_LINKS of them.
         """
         if self.given is not None:
             self.link_share[:] = self.given.link_share
@@ -173,7 +179,7 @@ class PairProbabilities:
         at = self.candidates.are_among(self.task.valid)
         weight = np.linspace(0.01, 0.99, 99)[:, None]
         found = np.log(weight * by_links[at] + (1 - weight) * by_text[at] + MIN_LINK_LIKELIHOOD).sum(axis=1)
-        prior = PSEUDO_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
+        prior = PSEUDO_VALID_LINKS * (before * np.log(weight) + (1 - before) * np.log1p(-weight))[:, 0]
         share = float(weight[(found + prior).argmax(), 0])
         self.link_share[int(multiple_targets)] = share
         return share
@@ -300,7 +306,7 @@ class PairProbabilities:
         if not kept.any():
             return None
         held = last.pairs.where(kept)
-        scores = {name: torch.as_tensor(held.scores[name]) for name in sorted(names)}
+        scores = {name: to_tensor(held.scores[name]) for name in sorted(names)}
         pairs = holdout_candidates(self._candidate_scores(held, scores), self._judged, task.train)
         best = pairs.best
         source, counts = pairs.source[best], self._degrees(pairs.source[best], pairs.target[best])

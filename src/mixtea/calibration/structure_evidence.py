@@ -18,14 +18,14 @@ from mixtea.compute.scored_pairs import ScoredPairs, are_in, best_rival
 SURE_PROBABILITY = 0.9  # from which on a pair shows the weight of structure
 HALF_TRUST_PAIRS = 100  # sure pairs by which structure counts half
 SCALE_QUANTILE = 0.9  # of the scores of sure pairs, which counts as 1
-MIN_SCORE = 1e-6  # above it there is evidence for the pair
+MIN_STRUCTURE = 1e-6  # above it there is evidence for the pair
 SIMILAR_PRIOR = np.array([-1.0, 3.0]), np.array([1.0, 2.0])  # log-odds and spread: of the constant, and of each feature
 STRUCTURE_ONLY_PRIOR = np.array([-2.0, 3.0]), np.array([1.0, 1.0])  # the same for pairs that structure finds by itself
 CHANCE_SHARE = 0.6  # of what structure finds about known entities that is right by chance
 TRUSTED_SHARE = 0.9  # of these right, from which on structure is trusted
 PSEUDO_PAIRS = 10  # wrong pairs in addition
-EM_ROUNDS = 100
-MAX_SCORE, MAX_MARGIN = 3.0, 2.0
+STRUCTURE_EM_ROUNDS = 100
+MAX_SCALED, MAX_MARGIN = 3.0, 2.0
 MAX_LOG_RATIO = 20.0
 RATIO_WEIGHT = 0.5  # of log-ratios learned from entities in sure pairs, which are better connected than others
 MIN_LEAST_SURE = 100  # sure pairs that show how often structure finds a match
@@ -58,7 +58,7 @@ class StructureEvidence(ScoredPairs):
             if self.sure.any()
             else np.ones(self.structure.shape[1])
         )
-        return np.maximum(self.structure, 0.0) / np.maximum(usual, MIN_SCORE)
+        return np.maximum(self.structure, 0.0) / np.maximum(usual, MIN_STRUCTURE)
 
     @cached_property
     def best_by_text(self) -> np.ndarray:
@@ -101,7 +101,7 @@ class StructureEvidence(ScoredPairs):
         how it looks at entities without a counterpart.
         """
         examples, n = self.sure | self.best_by_text, int(self.sure.sum())
-        columns = np.column_stack([np.minimum(self.scaled, 1.0), self.structure > MIN_SCORE, self.found])
+        columns = np.column_stack([np.minimum(self.scaled, 1.0), self.structure > MIN_STRUCTURE, self.found])
         weights = _fit(columns[examples], self.probability[examples], SIMILAR_PRIOR)
         return n**2 / (n**2 + HALF_TRUST_PAIRS**2) * (columns @ np.maximum(weights[1:], 0.0))
 
@@ -124,7 +124,7 @@ class StructureEvidence(ScoredPairs):
         by_chance = self._are_best(~self.sure)
         second = ~self.sure & (self.known[0] | self.known[1]) & (self.rank <= 1)
         c = float(by_chance[second].sum() / (second.sum() + PSEUDO_PAIRS))
-        n_right = min((f - n * c) / max(r - c, MIN_SCORE), n)
+        n_right = min((f - n * c) / max(r - c, MIN_STRUCTURE), n)
         return self.trust * max(n_right - float(self.probability[further].sum()), 0.0)
 
     def matches_by_structure(self) -> tuple[np.ndarray, np.ndarray]:
@@ -162,8 +162,8 @@ class StructureEvidence(ScoredPairs):
         value = np.minimum(self.scaled, MAX_MARGIN)[place].sum(axis=1)
         ends = (self.source[place], self.target[place])
         ahead = [value - best_rival(line, value, n) for line, n in zip(ends, self.shape, strict=True)]
-        best = np.minimum(*ahead) > MIN_SCORE
-        features = np.column_stack([np.minimum(value, MAX_SCORE), *(np.minimum(part, MAX_MARGIN) for part in ahead)])
+        best = np.minimum(*ahead) > MIN_STRUCTURE
+        features = np.column_stack([np.minimum(value, MAX_SCALED), *(np.minimum(part, MAX_MARGIN) for part in ahead)])
         return BestPairs(place[best], features[best])
 
 
@@ -181,7 +181,7 @@ def _posterior(ratio: np.ndarray, expected: float) -> np.ndarray:
     The share that is `expected` counts as much as what the ratios show.
     """
     share = expected
-    for _ in range(EM_ROUNDS):
+    for _ in range(STRUCTURE_EM_ROUNDS):
         probability = share * ratio / (share * ratio + 1 - share)
-        share = float(np.clip((probability.mean() + expected) / 2, MIN_SCORE, 1 - MIN_SCORE))
+        share = float(np.clip((probability.mean() + expected) / 2, MIN_STRUCTURE, 1 - MIN_STRUCTURE))
     return sigmoid(np.log(ratio) + np.log(share) - np.log1p(-share))

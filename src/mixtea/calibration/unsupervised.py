@@ -18,8 +18,9 @@ from scipy.special import logit
 
 from mixtea.calibration.calibrator import sigmoid
 from mixtea.calibration.structure_evidence import SURE_PROBABILITY, StructureEvidence
+from mixtea.compute.arrays import as_numpy
 from mixtea.compute.matching import match_greedily, matching, shift_for_total
-from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, rank_within
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, rank_within
 from mixtea.config import Config
 from mixtea.council.opinions import Opinions, calibrated_opinions, independent_log_odds
 from mixtea.graph.task import Task

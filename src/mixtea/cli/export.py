@@ -11,6 +11,7 @@ import typer
 
 from mixtea.cli import options
 from mixtea.cli.predict import load_run
+from mixtea.decide.choose import Choice
 from mixtea.export.formats import Content, format_of, listed, write_changes, write_mapping, write_relations
 from mixtea.export.identifiers import ids_without_namespace, missing_namespace_note
 from mixtea.export.metadata import UNSPECIFIED, MappingMetadata
@@ -122,9 +123,12 @@ def export(
     )  # fmt: skip
     asked = {"voters": voters, "shared_targets": shared_targets, "multiple_targets": multiple_targets}
     chosen: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
-    how = chosen | {"with_given": with_given or relations is not None or compare_with is not None}
+    given_too = with_given or relations is not None or compare_with is not None
     aligner = load_run(run, asked, device)
-    decided = aligner.map(**how) if isinstance(aligner, StoredRun) else aligner.map(**how, **asked)
+    if isinstance(aligner, StoredRun):
+        decided = aligner.answers_.mapping(Choice(**chosen), with_given=given_too)
+    else:
+        decided = aligner.map(**chosen, **asked, with_given=given_too)
     mapping = decided.above(min_probability)
     if compare_with is not None:
         different = compare_mappings(compare_with, mapping, min_probability=min_probability, **chosen)

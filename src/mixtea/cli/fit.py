@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mixtea.aligner import MixTEA
 
 
-NOT_WITH_UPDATE = ("out", "resume", "overwrite", "warm_start", "checkpoint_every", "tensorboard")
+NOT_WITH_UPDATE = ("out", "resume", "overwrite", "warm_start", "learned", "checkpoint_every", "tensorboard")
 ALLOWED_WITH_RESUME = {  # options that go with --resume alone; of settings, those that it began with
     "out", "resume", "overwrite", "checkpoint_every", "tensorboard", "device", "seed", "settings", "config", "voters",
 }  # fmt: skip
@@ -56,6 +56,13 @@ def fit(
     warm_start: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="Begin with what this run, of earlier graphs, has learned."),
+    ] = None,
+    learned: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            help="Apply the weights and the calibration that this run, of another task of the same kind, has learned.",
+        ),
     ] = None,
     reviewed: Annotated[
         Path | None,
@@ -101,6 +108,8 @@ def fit(
 
     mixtea fit --source a2.tsv --target b.tsv --links seeds.tsv --warm-start runs/mine --out runs/grown
 
+    mixtea fit --source c.tsv --target d.tsv --links-from names --learned runs/mine --out runs/alike
+
     mixtea fit --source a.tsv --target b.tsv --links-from names --names-source a_names.tsv --out runs/unlinked
 
     mixtea fit --source a.tsv --target b.tsv --links seeds.tsv --reviewed decisions.sssom.tsv --out runs/reviewed
@@ -144,6 +153,7 @@ def fit(
         resume=resume,
         overwrite=overwrite,
         warm_start=warm_start,
+        learned=learned,
         checkpoint_every=checkpoint_every,
         tensorboard=tensorboard,
         callbacks=TrainingConsole(),

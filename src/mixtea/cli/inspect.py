@@ -133,15 +133,13 @@ def split(
 
     mixtea split gt.csv --separator "#" --out parts
     """
-    from mixtea.export.splits import split_file
+    from mixtea.export.splits import deal
 
     shares = {"train": train, "valid": valid, "test": test}
     chosen = [name.strip() for name in names.split(",")] if names else []
-    parts, warnings = split_file(
-        links, out, shares, seed=seed, names=chosen, overwrite=overwrite, limits=options.limits(limit),
-        separator=separator,
-    )  # fmt: skip
-    for warning in warnings:
+    dealt = deal(links, shares, seed=seed, limits=options.limits(limit), separator=separator)
+    parts = dealt.write(out, chosen, overwrite=overwrite)
+    for warning in dealt.rows.warnings:
         typer.echo(one_line(f"warning: {warning}"), err=True)
     total = sum(part.n_links for part in parts.values())
     for part in parts.values():

@@ -14,6 +14,7 @@ from mixtea.cli import options
 from mixtea.cli.console import one_line
 from mixtea.cli.tables import match_table
 from mixtea.decide.answers import CANDIDATES_STORED
+from mixtea.decide.choose import Choice
 from mixtea.export.formats import check_candidates_file, check_matches_file, listed, write_candidates, write_matches
 from mixtea.io.safe.limits import use_limits
 from mixtea.messages import visible
@@ -71,7 +72,7 @@ def predict(
     how: dict[str, Any] = {"best_f1": best_f1, "precision": precision, "every": every}
     aligner = load_run(run, asked | {"decoder": decoder, "k": k > CANDIDATES_STORED}, device)
     if isinstance(aligner, StoredRun):
-        mapping, candidates = aligner.map(**how), aligner.predict(k)
+        mapping, candidates = aligner.answers_.mapping(Choice(**how)), aligner.answers_.candidates(k)
     else:
         mapping = aligner.map(**how, **asked)
         candidates = aligner.predict(k, decoder=decoder, voters=voters)

@@ -82,12 +82,12 @@ def score(
         own = {"candidates": candidates, "decoder": decoder, "decode_voters": voters and tuple(voters.split(","))}
         aligner.config = aligner.config.replace(**{name: value for name, value in own.items() if value})
         found, table = aligner.score(scored), aligner.score_by_evidence(scored)
-    found = found | aligner.score_mapping(scored, complete=complete)
+    found = found | aligner.answers_.mapping_scores(scored, complete=complete)
     behind = aligner.answers_.sample_sizes(found, scored, complete=complete)
     if curve is not None:
         from mixtea.report.figures import write_curve  # which loads matplotlib
 
-        write_curve(aligner.threshold_curve(scored, complete=complete), curve, task.links_from)
+        write_curve(aligner.answers_.threshold_curve(scored, complete=complete), curve, task.links_from)
     learned = len({*map(tuple, scored.tolist())} & {*map(tuple, task.train.tolist())})
     if learned:
         typer.echo(f"warning: {learned:,} of these {len(scored):,} links were trained on", err=True)

@@ -16,10 +16,10 @@ from mixtea.decide.answers import Answers
 from mixtea.decide.new_entities import Matches
 from mixtea.evaluation.scores import HITS, LINKS, NOTE, PARTS, voters_text
 from mixtea.fields import assignments
+from mixtea.graph.graph import SIDES
 from mixtea.graph.task import Task
 from mixtea.messages import MAX_LABEL_LENGTH, METRICS, decoded_by, origin_of, visible
 
-SIDES = ("source", "target")
 MAX_CELL_CHARS = 4096  # characters, of titles and of paths
 
 

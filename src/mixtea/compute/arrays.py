@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixtea.compute.scored_pairs import as_numpy
-
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
@@ -25,35 +23,39 @@ State = dict[str, Any]  # nested values that JSON knows, and arrays
 Arrays = Mapping[str, np.ndarray]
 
 
-def as_array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().cpu().contiguous().numpy()
+def as_numpy(values: Any) -> np.ndarray:
+    """Return an array as it is, a tensor on any device as an array."""
+    return values if isinstance(values, np.ndarray) else values.detach().cpu().contiguous().numpy()
 
 
 def as_arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: as_array(value) for name, value in tensors.items()}
+    return {name: as_numpy(value) for name, value in tensors.items()}
+
+
+def to_tensor(values: Any, device: torch.device | None = None) -> Tensor:
+    """Return an array or a tensor as a tensor on a device, in the same memory if it is there."""
+    import torch
+
+    return torch.as_tensor(values, device=device)
 
 
 def as_tensors(arrays: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
-    import torch
-
-    return {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+    return {name: to_tensor(array, device) for name, array in arrays.items()}
 
 
 def checked_rows(array: Any, n: int, like: Tensor, width: int | None = None) -> Tensor:
     """Return whole numbers below n, [p] or [p, width], on the device of `like`; ValueError for anything else."""
-    import torch
-
     if array.dtype != np.int64 or array.shape[1:] != (() if width is None else (width,)):
         raise ValueError(f"rows of shape {array.shape}, type {array.dtype}")
     if array.size and not (array.min() >= 0 and array.max() < n):
         raise ValueError(f"rows outside 0..{n - 1}")
-    return torch.from_numpy(array).to(like.device)
+    return to_tensor(array, like.device)
 
 
 def read_only(value: Any) -> Any:
     """Return the same value, in the same memory, with all arrays and mappings in it read-only.
 
-    Dataclasses, named tuples and mappings are searched; a tensor becomes an array; all else is unchanged.
+    Dataclasses, tuples and mappings are searched; a tensor becomes an array; all else is unchanged.
 
     >>> array = np.zeros(2)
     >>> read_only({"a": array})["a"].flags.writeable, array.flags.writeable
@@ -65,8 +67,9 @@ def read_only(value: Any) -> Any:
         return view
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{field.name: read_only(getattr(value, field.name)) for field in fields(value)})
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(read_only, value))
+    if isinstance(value, tuple):
+        parts = map(read_only, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     if isinstance(value, Mapping):
         return MappingProxyType({name: read_only(part) for name, part in value.items()})
     return value

@@ -20,12 +20,12 @@ from scipy.special import expit
 
 from mixtea.compute.scored_pairs import ScoredPairs
 
-MAX_ROUNDS = 60
-MIN_CHANGE = 1e-4  # of a message, as a share of it: below, the messages are final
+MESSAGE_ROUNDS = 60
+MIN_MOVED = 1e-4  # of a message, as a share of it: below, the messages are final
 MAX_LOG_ODDS = 100.0  # beyond, sums of weights would overflow
 WARM_ROUNDS = 12  # in which messages follow a small change of all log-odds
 MIN_SLOPE = 1e-3  # of the logarithm of a sum of probabilities, by the number that is added to their log-odds
-MIN_STEP = 1e-3  # of numbers that are tried without rivals
+MIN_SHIFT_STEP = 1e-3  # of numbers that are tried without rivals
 TINY = 1e-12
 
 
@@ -45,7 +45,7 @@ class Matching(NamedTuple):
 
 def matching(
     pairs: ScoredPairs, log_odds: np.ndarray, *, several: np.ndarray | None = None, start: Messages | None = None,
-    rounds: int = MAX_ROUNDS,
+    rounds: int = MESSAGE_ROUNDS,
 ) -> Matching:  # fmt: skip
     """Compute how likely each candidate pair is in the matching.
 
@@ -83,7 +83,7 @@ def matching(
         to_source = _damped(to_source, _alone(target, weight * to_target, shape[1]))
         # Both directions: where each source has one pair, messages to targets are final at once, those back are not.
         # As a share: a small message counts as much as a large one where its pair has a large weight.
-        if _change(to_target, before.to_target) < MIN_CHANGE and _change(to_source, before.to_source) < MIN_CHANGE:
+        if _change(to_target, before.to_target) < MIN_MOVED and _change(to_source, before.to_source) < MIN_MOVED:
             break
     reached = weight * to_source
     total = np.bincount(source, reached, minlength=shape[0])[source]
@@ -136,7 +136,7 @@ def shift_for_total(
     known: list[tuple[float, float]] = []  # (number, log(sum / total)) of the last two
     at = low
     while low + tolerance < above or not known:
-        rounds = MAX_ROUNDS if messages is None else WARM_ROUNDS
+        rounds = MESSAGE_ROUNDS if messages is None else WARM_ROUNDS
         found = matching(pairs, log_odds + at, start=messages, rounds=rounds)
         messages = found.messages
         reached = float(found.probability @ counts)
@@ -154,7 +154,7 @@ def _shift_without_rivals(
 ) -> float:  # fmt: skip
     """Find the number within `bounds` with which sigmoid(log_odds + number) adds up to `total`, or slightly less."""
     low, high = bounds
-    while high - low > MIN_STEP:
+    while high - low > MIN_SHIFT_STEP:
         middle = (low + high) / 2
         low, high = (middle, high) if float(expit(log_odds + middle) @ counts) < total else (low, middle)
     return low

@@ -7,6 +7,7 @@ smaller size from then on.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -28,8 +29,8 @@ MIN_BLOCK_MIB, MAX_BLOCK_MIB, BLOCK_ROWS = (
 )
 ALIGNED_ROWS = 64  # of a product's sides on a GPU; with odd numbers it falls back to kernels several times slower
 MIN_BLOCK_ROWS = 16  # products of fewer rows are rounded in another way, so a shorter rest joins the block before it
-CHUNK_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
-ADVICE = "Use a smaller entity_dim, or a machine with more memory."
+GATHERED_BYTES = {"cpu": 4 << 20, "cuda": 256 << 20}  # of rows gathered at a time
+MEMORY_ADVICE = "Use a smaller entity_dim, or a machine with more memory."
 FEWER_PAIRS = "Use fewer vote_candidates, or a machine with more memory."  # advice where pairs fill it
 ResultT = TypeVar("ResultT")
 _sizes: ContextVar[BlockSizes | None] = ContextVar("mixtea_block_sizes", default=None)
@@ -61,18 +62,16 @@ def block_mib(row_bytes: int, device: torch.device) -> int:
 
 def row_blocks(
     start: int, stop: int, row_bytes: int, device: torch.device, block_size: int | None = None, mib: int | None = None
-) -> Iterator[slice]:
-    """Yield slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
+) -> list[slice]:
+    """Return slices that cover start..stop, of `block_size` rows or as many as fit into `mib` MiB (else a default)."""
     size = block_size or max(1, ((mib or block_mib(row_bytes, device)) << 20) // max(row_bytes, 1))
     if block_size is None and size > MIN_BLOCK_ROWS:
         size -= size % (ALIGNED_ROWS if size > ALIGNED_ROWS else MIN_BLOCK_ROWS)
     least = 1 if block_size or size < MIN_BLOCK_ROWS else MIN_BLOCK_ROWS
-    while start < stop:
-        end = start + size
-        if stop - end < least:
-            end = stop
-        yield slice(start, end)
-        start = end
+    starts = [*range(start, stop, size)]
+    if len(starts) > 1 and stop - starts[-1] < least:
+        starts.pop()
+    return [slice(first, last) for first, last in itertools.pairwise([*starts, stop])]
 
 
 def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.device, mib: int | None) -> ResultT:
@@ -90,7 +89,7 @@ def sweep(function: Callable[[int], ResultT], row_bytes: int, device: torch.devi
             if not is_full_memory(error):
                 raise
             if size < 2:
-                raise FullMemoryError(f"Memory is full even with the smallest blocks. {ADVICE}") from error
+                raise FullMemoryError(f"Memory is full even with the smallest blocks. {MEMORY_ADVICE}") from error
         sizes.halve(place, size)
         if device.type == "cuda":
             torch.cuda.empty_cache()
@@ -118,7 +117,7 @@ def release_free_memory() -> None:
 class enough_memory(ContextDecorator, AbstractContextManager[None]):  # noqa: N801
     """Turn full memory into an error with advice, around code that cannot use smaller blocks."""
 
-    way_out: str = ADVICE
+    way_out: str = MEMORY_ADVICE
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, RuntimeError | MemoryError) and is_full_memory(error):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.memory import FEWER_PAIRS, enough_memory, row_blocks, sweep
 from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
 from mixtea.compute.similarity import (
@@ -101,13 +102,13 @@ def approximate(source: Tensor, target: Tensor, k: int, kind: str, metric: str =
         raise MissingExtraError(f"search={kind} needs Faiss: pip install 'mixtea[faiss]'.")
     if not _room_for_faiss(source, target):
         raise MemoryError
-    queries, items = (np.ascontiguousarray(t.cpu().numpy(), dtype=np.float32) for t in (source, target))
+    queries, items = (np.ascontiguousarray(as_numpy(t), dtype=np.float32) for t in (source, target))
     index = _index(kind, items, metric)
     found = index.search(queries, k)[1]
     short = (found < 0).any(axis=1)
     if short.any():  # too few in the lists that were looked at
         found[short] = _index("faiss", items, metric).search(queries[short], k)[1]
-    return torch.from_numpy(found).to(source.device)
+    return to_tensor(found, source.device)
 
 
 def _index(kind: str, items: np.ndarray, metric: str) -> Any:

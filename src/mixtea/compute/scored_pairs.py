@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from mixtea.compute.arrays import as_arrays, as_numpy, as_tensors, to_tensor
+
 if TYPE_CHECKING:
     from mixtea.graph.joint_index import OpenIndex
 
@@ -58,13 +60,14 @@ class ScoredPairs:
         source, target = ends.T if hasattr(ends, "T") else ends
         return cls(source, target, shape, columns)
 
+    def __post_init__(self) -> None:
+        vars(self).update(self.columns)
+
     def __len__(self) -> int:
         return len(self.source)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "columns" or name not in self.columns:
-            raise AttributeError(f"{type(self).__name__} has no column {name!r}")
-        return self.columns[name]
+        raise AttributeError(f"{type(self).__name__} has no column {name!r}")
 
     @property
     def ends(self) -> tuple[Array, Array]:
@@ -185,15 +188,14 @@ class ScoredPairs:
 
     def numpy(self) -> Self:
         """Return the same pairs with NumPy arrays."""
-        columns = {name: as_numpy(values) for name, values in self.columns.items()}
-        return replace(self, source=as_numpy(self.source), target=as_numpy(self.target), columns=columns)
+        return replace(
+            self, source=as_numpy(self.source), target=as_numpy(self.target), columns=as_arrays(self.columns)
+        )
 
     def to(self, like: Any) -> Self:
         """Return the same pairs, in the same order, with tensors on the device of the tensor `like`."""
-        import torch
-
-        columns = {name: torch.as_tensor(values, device=like.device) for name, values in self.columns.items()}
-        source, target = (torch.as_tensor(end, device=like.device).long() for end in self.ends)
+        columns = as_tensors(self.columns, like.device)
+        source, target = (to_tensor(end, like.device).long() for end in self.ends)
         return replace(self, source=source, target=target, columns=columns)
 
     def sorted(self) -> Self:
@@ -244,7 +246,7 @@ def concat(parts: Sequence[ScoredPairs]) -> ScoredPairs:
 def union(parts: Sequence[ScoredPairs]) -> ScoredPairs:
     """Return the pairs that are in any of the parts, without columns."""
     if len(parts) == 1:
-        return parts[0]
+        return replace(parts[0], columns={}) if parts[0].columns else parts[0]
     keys: list[Array] = [part.key for part in parts]
     if isinstance(keys[0], np.ndarray):
         return pairs_of_keys(np.concatenate(keys), parts[0].shape)
@@ -268,11 +270,6 @@ def distinct(numbers: Array) -> Array:
         return numbers.unique()
     ordered = np.sort(numbers)  # faster than the hash table of np.unique
     return ordered[np.r_[True, ordered[1:] != ordered[:-1]]] if len(ordered) else ordered
-
-
-def as_numpy(values: Any) -> np.ndarray:
-    """Return an array as it is, a tensor on any device as an array."""
-    return values if isinstance(values, np.ndarray) else values.detach().cpu().numpy()
 
 
 def group_sum(line: Array, values: Array, n: int) -> Array:

@@ -16,21 +16,21 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from mixtea.compute import distributed
-from mixtea.compute.memory import ALIGNED_ROWS, CHUNK_BYTES, row_blocks, sweep
+from mixtea.compute.memory import ALIGNED_ROWS, GATHERED_BYTES, row_blocks, sweep
 
 logger = logging.getLogger(__name__)
-EPSILON = 1e-12  # the least norm that is divided by
+MIN_NORM = 1e-12  # the least norm that is divided by
 
 
 def unit(vectors: Tensor) -> Tensor:
     """Divide rows by their L2 norm; a zero row remains zero."""
-    return F.normalize(vectors, dim=-1, eps=EPSILON)
+    return F.normalize(vectors, dim=-1, eps=MIN_NORM)
 
 
 def inverse_norm(rows: Tensor) -> Tensor:
     """Return [n]: 1 / |row|, and 0 for a zero row, which so remains zero and gets no gradient."""
     norm = torch.linalg.vector_norm(rows, dim=1)
-    return norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0)
+    return norm.reciprocal().masked_fill_(norm <= MIN_NORM, 0.0)
 
 
 def width(target: Tensor) -> int:
@@ -171,7 +171,8 @@ def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chun
 
     def run(mib: int) -> None:
         at_once = max(1, min(chunk_bytes, mib << 20) // row_bytes)
-        for part in row_blocks(0, len(out), row_bytes, left.device, at_once):
+        for first in range(0, len(out), at_once):
+            part = slice(first, first + at_once)
             ends = (left.index_select(0, rows[part]), right.index_select(0, columns[part]))
             out[part] = torch.linalg.vecdot(*(end.to(kind) for end in ends))
 
@@ -183,7 +184,7 @@ def products_at(left: Tensor, right: Tensor, rows: Tensor, columns: Tensor, chun
 def products_by_row(left: Tensor, right: Tensor, start: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     """Return the same for pairs that ascend by row, those of row i from start[i] on; a CPU copies no vectors."""
     if left.device.type != "cpu" or not len(rows):
-        return products_at(left, right, rows, columns, CHUNK_BYTES[left.device.type])
+        return products_at(left, right, rows, columns, GATHERED_BYTES[left.device.type])
     shape, kind = (len(left), len(right)), torch.promote_types(left.dtype, torch.float32)
     left, right = left.to(kind), right.to(kind)
     wanted = torch.sparse_csr_tensor(start, columns, left.new_zeros(len(rows)), shape, check_invariants=False)

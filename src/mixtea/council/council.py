@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from mixtea.callbacks import active_callbacks, report_step
+from mixtea.callbacks import active_callbacks
 from mixtea.compute import distributed
 from mixtea.compute.arrays import State, check_numbers
 from mixtea.compute.memory import release_free_memory
 from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, union
 from mixtea.compute.similarity import fast_products
 from mixtea.config import Config
-from mixtea.council.normalise import normalise_with_null
 from mixtea.council.opinions import (
     Opinions,
     belief_of,
@@ -23,6 +22,7 @@ from mixtea.council.opinions import (
     find_supporters,
     form_opinions,
     independent_log_odds,
+    normalise_with_null,
     restore_opinions,
 )
 from mixtea.council.weights import shrunk_hits, view_weights, vote_weights
@@ -30,13 +30,13 @@ from mixtea.errors import ConfigError
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
-from mixtea.voters.learned import Learned
+from mixtea.voters.learned import Learned, LearnedView
 from mixtea.voters.registry import make_voter
 from mixtea.voters.similarity import SimilarityVoter
-from mixtea.voters.votes import directions, memory_for, proposed_pairs, voter_scores
+from mixtea.voters.votes import all_scores, directions, learn_from_sure, proposed_pairs
 
 BELIEF_ROUNDS = 4  # between belief and the voters that use it, after the last epoch; else one
-DIRECTIONS = ("forward", "backward")
+STUDENT_DIRECTIONS = ("forward", "backward")
 STOP_GROWTH_LATE = 1.03  # growth of sure pairs per round, below which rounds stop
 STOP_GROWTH_EARLY = 1.0025  # the same before LATE_PHASE_SHARE is reached
 LATE_PHASE_SHARE = 0.4  # of the open entities sure, from which on the late limit holds
@@ -51,8 +51,9 @@ def bind_voters(
 
 
 def cover_isolated(voters: Sequence[Voter]) -> bool:
-    """Check whether some voter covers entities without triples: it needs neither these nor vectors."""
-    return any(not {"triples", "vectors"} & set(voter.needs) and voter.is_applicable() for voter in voters)
+    """Check whether some voter covers entities without triples; each is asked before it learns."""
+    covering = [voter.name for voter in voters if voter.covers_isolated]
+    return bool(covering)
 
 
 class Council:
@@ -68,14 +69,12 @@ class Council:
         given: Learned | None = None,
     ) -> None:  # fmt: skip
         self.task, self.config, self.voters, self.given = task, config, list(voters), given
-        views = {} if given is None else given.views
-        for voter in self.voters:
-            if isinstance(voter, SimilarityVoter) and voter.name in views:
-                voter.opinions().given = views[voter.name]
+        self.apply_views({} if given is None else given.views)
         self.entities, self.generator = entities, generator
         self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
         self.learned = False
+        self._settled: tuple[Opinions, ScoredPairs, Tensor] | None = None  # by which opinions, the belief, sure pairs
         self.initial_pairs = entities.rows[0].new_empty(0, 2)  # pairs that are sure before anybody was asked
         self.candidates: ScoredPairs | None = None  # those of the last judgement that stay, or that it begins with
         self.weights: dict[str, float] = {}
@@ -85,6 +84,12 @@ class Council:
         self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
 
+    def apply_views(self, views: Mapping[str, LearnedView]) -> None:
+        """Have voters weigh what they compare as another training has learned, by the names of the voters."""
+        for voter in self.voters:
+            if isinstance(voter, SimilarityVoter) and voter.name in views:
+                voter.opinions().given = views[voter.name]
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(voter.name for voter in self.voters)
@@ -92,7 +97,7 @@ class Council:
     @property
     def _directions(self) -> list[int]:
         """Return which of forward (0) and backward (1) cast votes: those among the voters, both where neither is."""
-        return [place for place, name in enumerate(DIRECTIONS) if name in self.names] or [0, 1]
+        return [place for place, name in enumerate(STUDENT_DIRECTIONS) if name in self.names] or [0, 1]
 
     @property
     def cast_weights(self) -> list[float]:
@@ -155,7 +160,7 @@ class Council:
                 *state.unit_vectors, tied_votes=config.tied_votes, search=config.search, rejected=self.rejected,
                 mib=config.block_mib,
             )  # fmt: skip
-        return [self._cast_by(DIRECTIONS[direction], cast[direction]) for direction in self._directions]
+        return [self._cast_by(STUDENT_DIRECTIONS[direction], cast[direction]) for direction in self._directions]
 
     def _cast_by(self, name: str, votes: ScoredPairs) -> ScoredPairs:
         """Name one voter as the voter of all these votes."""
@@ -195,7 +200,7 @@ class Council:
         first = {voter.opinion: voter for voter in reversed(voters) if not voter.uses_belief}
         if pairs is None or not first:
             return False
-        pairs, scores = drop_unscored(pairs, {name: voter_scores(voter, pairs, state) for name, voter in first.items()})
+        pairs, scores = drop_unscored(pairs, all_scores(first.values(), pairs, state))
         weights = self.weights | self._weights_of_views(voters)
         self.opinions = form_opinions(pairs, scores, weights, voters, state, rounds)
         distributed.broadcast_from_first(self.opinions.belief, self.opinions.total)  # the sure pairs come from either
@@ -217,53 +222,52 @@ class Council:
         """Collect the proposed candidates, each opinion once, and the best so far, without those that a person
         rejected.
         """
-        proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes}
-        found = [own for voter in proposing.values() if (own := proposed_pairs(voter, state)) is not None]
+        found = proposed_pairs(voters, state)
         if not found:
             return None
         found += [] if self.candidates is None else [self.candidates]
-        key = distributed.broadcast(union(found).key)
-        pairs = pairs_of_keys(key, found[0].shape, ascending=True).without(self.rejected)
-        return self.entities.open_pairs(pairs)
+        pairs = union(found)
+        if distributed.n_processes() > 1:
+            pairs = pairs_of_keys(distributed.broadcast(pairs.key), pairs.shape, ascending=True)
+        return self.entities.open_pairs(pairs.without(self.rejected))
 
     def _learn(self, epoch: int, rough: bool = False) -> None:
         """Let all voters learn from the sure pairs."""
         if not rough:
             release_free_memory()
-        state = self._state(None, epoch, rough)
-        for voter in self.voters:
-            report_step(f"{voter.name}: learning from {len(state.sure):,} sure pairs")
-            with memory_for(voter):
-                voter.learn(state)
+        learn_from_sure(self.voters, self._state(None, epoch, rough))
         self.learned, self.view_weights = True, None
 
     def _state(self, vectors: Tensor | None, epoch: int, rough: bool = False) -> VotingState:
+        belief, sure = self._settle()
         return VotingState(
-            self.task, self.config, self.entities, self.generator, vectors=vectors, belief=self._belief(),
-            sure=self.sure_pairs(), epoch=epoch, rough=rough,
+            self.task, self.config, self.entities, self.generator, vectors=vectors, belief=belief, sure=sure,
+            epoch=epoch, rough=rough,
         )  # fmt: skip
 
-    def _belief(self) -> ScoredPairs | None:
-        if self.opinions is None:
-            return None
-        text_score = independent_log_odds(self.opinions.scores, self.voters, self.opinions.weights)
-        return belief_of(self.opinions.pairs, self.opinions.belief, text_score)
-
     def sure_pairs(self) -> Tensor:
-        """Return [p, 2], by entity index: mutual best pairs with a belief above the threshold.
+        """Return [p, 2], by entity index: mutual best pairs with a belief above the threshold."""
+        return self._settle()[1]
+
+    def _settle(self) -> tuple[ScoredPairs | None, Tensor]:
+        """Return the belief that voters score by, and the sure pairs, once for each opinions.
 
         Where no links are given, a lone candidate may be as bad as any: to have no counterpart is a rival then.
         """
-        own = self.entities.own
         if self.opinions is None:
-            return self.initial_pairs
-        pairs, p = self.opinions.pairs, self.opinions.belief
-        if not len(self.task.train):
-            p = normalise_with_null(
-                pairs, self.opinions.total / self.config.sinkhorn_temperature - math.log(own[1].numel())
-            )
-        sure = pairs.best_of_rows(p) & pairs.best_of_columns(p) & (p > self.config.sure_above)
-        return torch.stack([own[0][pairs.source[sure]], own[1][pairs.target[sure]]], dim=1)
+            return None, self.initial_pairs
+        if self._settled is None or self._settled[0] is not self.opinions:
+            held, own = self.opinions, self.entities.own
+            text_score = independent_log_odds(held.scores, self.voters, held.weights)
+            p = held.belief
+            if not len(self.task.train):
+                odds = held.total / self.config.sinkhorn_temperature - math.log(own[1].numel())
+                p = normalise_with_null(held.pairs, odds)
+            sure = held.pairs.best_of_rows(p) & held.pairs.best_of_columns(p) & (p > self.config.sure_above)
+            pairs = held.pairs.where(sure)
+            ends = torch.stack([own[0][pairs.source], own[1][pairs.target]], dim=1)
+            self._settled = held, belief_of(held.pairs, held.belief, text_score), ends
+        return self._settled[1:]
 
     def candidates_among(self, entities: OpenIndex) -> ScoredPairs | None:
         """Return the best candidates so far by the index of other open entities of the same graphs."""

@@ -7,7 +7,6 @@ links are what they would be for any other entity.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -58,7 +57,7 @@ def _judge_held_out(known: Council, voters: Sequence[Voter], held: np.ndarray) -
     """Return the pairs that share an end with the held-out links `held`, with the scores of each opinion."""
     task, config, sure = known.task, known.config, known.sure_pairs()
     links = task.train[held]
-    fewer = replace(task, train=np.delete(task.train, held, axis=0))
+    fewer = task.replace(train=np.delete(task.train, held, axis=0))
     asked = [_rebind(voter, fewer, config) for voter in voters]
     generator = torch.Generator(sure.device).manual_seed(config.seed)
     entities = find_open_entities(fewer, generator, sure.device, without_triples=cover_isolated(asked))
@@ -75,4 +74,4 @@ def _judge_held_out(known: Council, voters: Sequence[Voter], held: np.ndarray) -
 
 def _rebind(voter: Voter, task: Task, config: Config) -> Voter:
     """Return the voter as it would be with fewer links; voters of text judge each link as unknown anyway."""
-    return voter if voter.leaves_links_out else make_voter(voter.name, task, config)
+    return voter if voter.leaves_links_out or not voter.has_inputs else make_voter(voter.name, task, config)

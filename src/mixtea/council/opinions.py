@@ -1,4 +1,7 @@
-"""Opinions about candidates: scores of each voter, their total, the belief, and which voters support which pair."""
+"""Opinions about candidates: scores of each voter, their total, the belief, and which voters support which pair.
+
+Scores become comparable between rows, and a belief, by CSLS or Sinkhorn.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ import torch
 from torch import Tensor
 
 from mixtea.compute.arrays import State, as_arrays, as_tensors, check_numbers, check_scores, checked_rows
-from mixtea.compute.scored_pairs import NO_SCORE, ScoredPairs, pairs_of_keys, scored
+from mixtea.compute.memory import FEWER_PAIRS, enough_memory
+from mixtea.compute.scored_pairs import NO_SCORE, ScoredPairs, pairs_of_keys, rank_within, scored
 from mixtea.config import Config
-from mixtea.council.normalise import csls, sinkhorn
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.voters.base import Voter, VotingState
-from mixtea.voters.votes import voter_scores
+from mixtea.voters.votes import all_scores
 
+CSLS_NEIGHBOURS = 10
+MIN_SUM = 1e-30  # that is divided by
 MIN_VIEW_WEIGHT = 0.05  # of a view that may replace the best one
 Scores = dict[str, Tensor]  # by the name of the opinion; NaN where it has none
 
@@ -76,7 +81,7 @@ def form_opinions(
     if state.belief is None:
         state.belief = belief_of(pairs, belief, text_score)
     for _ in range(rounds if belief_voters else 0):
-        scores |= {voter.opinion: voter_scores(voter, pairs, state) for voter in belief_voters}
+        scores |= all_scores(belief_voters, pairs, state)
         total = total_score(scores, scale, sure_of_worth)
         belief = compute_belief(pairs, total, config)
         state.belief = belief_of(pairs, belief, text_score)
@@ -90,7 +95,7 @@ def belief_of(pairs: ScoredPairs, p: Tensor, text_score: Tensor | None) -> Score
 
 def score_factors(voters: Sequence[Voter], weights: Mapping[str, float]) -> dict[str, float]:
     """Return the factor of each opinion: the voter's weight by the validation links, times its own."""
-    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.weight() for voter in voters}
+    return {voter.opinion: weights.get(voter.opinion, 1.0) * voter.factor for voter in voters}
 
 
 def calibrated_opinions(voters: Sequence[Voter]) -> frozenset[str]:
@@ -191,6 +196,57 @@ def compute_belief(pairs: ScoredPairs, scores: Tensor, config: Config) -> Tensor
     return exponent / pairs.row_sum(exponent)[pairs.source]
 
 
+@enough_memory(FEWER_PAIRS)
+@torch.no_grad()
+def csls(pairs: ScoredPairs, scores: Tensor, neighbours: int = CSLS_NEIGHBOURS) -> Tensor:
+    """Compute 2 s_ij - r_i - r_j, r the mean of the greatest `neighbours` scores of the pair's row and column."""
+    rows = _mean_of_best(scores, pairs.source, pairs.shape[0], neighbours)
+    columns = _mean_of_best(scores, pairs.target, pairs.shape[1], neighbours)
+    return 2 * scores - rows[pairs.source] - columns[pairs.target]
+
+
+def _mean_of_best(scores: Tensor, line: Tensor, n: int, neighbours: int) -> Tensor:
+    kept = rank_within(line, scores, n) < neighbours
+    total = scores.new_zeros(n).index_add_(0, line[kept], scores[kept])
+    return total / torch.bincount(line, minlength=n).clamp(1, neighbours)
+
+
+@enough_memory(FEWER_PAIRS)
+@torch.no_grad()
+def sinkhorn(pairs: ScoredPairs, scores: Tensor, temperature: float, rounds: int) -> Tensor:
+    """Compute exp(s / temperature), its rows and then its columns divided by their sums, `rounds` times.
+
+    The result is a belief: between 0 and 1, columns add up to 1 and rows nearly do. Pairs that are not among the
+    candidates count as impossible.
+    """
+    scaled = scores / temperature
+    kernel = (scaled - pairs.row_max(scaled)[pairs.source]).exp()
+    column = kernel.new_ones(pairs.shape[1])
+    row = kernel.new_ones(pairs.shape[0])
+    source, target, (n, m) = pairs.source, pairs.target, pairs.shape
+    for _ in range(rounds):
+        row = kernel.new_zeros(n).index_add_(0, source, kernel * column[target]).clamp_(min=MIN_SUM).reciprocal_()
+        column = kernel.new_zeros(m).index_add_(0, target, kernel * row[source]).clamp_(min=MIN_SUM).reciprocal_()
+    return kernel * row[source] * column[target]
+
+
+@torch.no_grad()
+def normalise_with_null(pairs: ScoredPairs, log_odds: Tensor) -> Tensor:
+    """Compute e / (1 + the sum of e in the pair's row or column, whichever is greater), e = exp(log-odds of a match).
+
+    This is how likely a pair is when each entity has one counterpart or none, which rivals every candidate.
+    """
+
+    def share(line: Tensor, greatest: Tensor, n: int) -> Tensor:
+        top = greatest.clamp(min=0)  # that of no counterpart
+        total = log_odds.new_zeros(n).index_add_(0, line, (log_odds - top[line]).exp()) + (-top).exp()
+        return (log_odds - top[line]).exp() / total[line]
+
+    n, m = pairs.shape
+    rows, columns = pairs.row_max(log_odds), pairs.column_max(log_odds)
+    return torch.minimum(share(pairs.source, rows, n), share(pairs.target, columns, m))
+
+
 def find_supporters(pairs: ScoredPairs, scores: Mapping[str, Tensor], voters: Sequence[Voter]) -> Tensor:
     """Return bool [candidates, voters]: the pairs that a voter supports.
 
@@ -199,7 +255,7 @@ def find_supporters(pairs: ScoredPairs, scores: Mapping[str, Tensor], voters: Se
     """
     named = torch.zeros(len(pairs), len(voters), dtype=torch.bool, device=pairs.source.device)
     for column, voter in enumerate(voters):
-        if voter.opinion not in scores:
+        if voter.opinion not in scores or not voter.has_inputs:
             continue
         values = scores[voter.opinion].nan_to_num(nan=NO_SCORE)
         best = {"target": pairs.best_of_rows, "source": pairs.best_of_columns}

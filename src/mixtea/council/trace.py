@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-COLUMNS = ("source", "target", "voters", "first_epoch", "last_epoch")
+TRACE_COLUMNS = ("source", "target", "voters", "first_epoch", "last_epoch")
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -57,7 +57,7 @@ class Trace:
 
 def check_trace(trace: Arrays, sizes: tuple[int, int], n_voters: int, n_epochs: int) -> None:
     """Raise ValueError unless these are intervals of epochs in which known voters supported entities that exist."""
-    kinds = {name: (np.dtype(np.uint8), 2) if name == "voters" else (np.dtype(np.int32), 1) for name in COLUMNS}
+    kinds = {name: (np.dtype(np.uint8), 2) if name == "voters" else (np.dtype(np.int32), 1) for name in TRACE_COLUMNS}
     if trace.keys() != kinds.keys() or any((trace[n].dtype, trace[n].ndim) != kinds[n] for n in kinds):
         raise ValueError("a trace of another form")
     n = len(trace["source"])
@@ -74,7 +74,7 @@ def check_trace(trace: Arrays, sizes: tuple[int, int], n_voters: int, n_epochs: 
 def trace_table(trace: Arrays, names: Sequence[str]) -> pd.DataFrame:
     """Make a table with a row per vote: entity indices, the voters' names joined by +, its first and last epoch."""
     who = voter_texts(np.unpackbits(trace["voters"], axis=1, count=len(names)).astype(bool), names)
-    return pd.DataFrame({name: who if name == "voters" else trace[name] for name in COLUMNS})
+    return pd.DataFrame({name: who if name == "voters" else trace[name] for name in TRACE_COLUMNS})
 
 
 def voter_texts(voters: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -93,7 +93,7 @@ def _pair(table: Arrays) -> np.ndarray:
 
 
 def _no_rows(n_voters: int) -> dict[str, np.ndarray]:
-    empty = {name: np.empty(0, dtype=np.int32) for name in COLUMNS}
+    empty = {name: np.empty(0, dtype=np.int32) for name in TRACE_COLUMNS}
     return empty | {"voters": np.empty((0, -(-n_voters // 8)), dtype=np.uint8)}
 
 
@@ -102,4 +102,4 @@ def _of_rows(table: Arrays, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _joined(tables: Sequence[Arrays]) -> dict[str, np.ndarray]:
-    return {name: np.concatenate([table[name] for table in tables]) for name in COLUMNS}
+    return {name: np.concatenate([table[name] for table in tables]) for name in TRACE_COLUMNS}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mixtea.voters.similarity import SimilarityVoter
 
 MAX_SHRINKAGE = 20  # links by which a voter without a score for some is drawn to the mean
-SURE_PROBABILITY = 0.9  # by the best view alone, from which on a pair shows the weight of the others
+SURE_VIEW_PROBABILITY = 0.9  # by the best view alone, from which on a pair shows the weight of the others
 CONSTANT = Feature("constant", -2.0, 3.0)
 FURTHER_VIEW_PRIOR = (0.4, 0.3)  # expected weight of a view beside the best one, and its spread
 MAX_VECTOR_WEIGHT = 0.2  # of vectors beside names, until links show more
@@ -77,4 +77,4 @@ def view_weights(voters: Sequence[SimilarityVoter], links: np.ndarray, shape: tu
 def _sure_pairs(pairs: ScoredPairs, log_odds: np.ndarray) -> np.ndarray:
     """Find the pairs [p, 2] of which a view is sure, from log-odds relative to a pair without evidence."""
     p = matching(pairs, log_odds - np.log(max(pairs.shape[1], 1))).probability
-    return np.stack(pairs.where(p > SURE_PROBABILITY).ends, axis=1)
+    return np.stack(pairs.where(p > SURE_VIEW_PROBABILITY).ends, axis=1)

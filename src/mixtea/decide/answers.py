@@ -6,7 +6,7 @@ They are computed once at the end of a training and kept in its run folder; all 
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -31,6 +31,7 @@ from mixtea.decide.mapping import (
 )
 from mixtea.evaluation.scores import judged_rows, mapping_scores, threshold_curve
 from mixtea.graph.task import Task
+from mixtea.relations.alignment import MIN_SCORE, Relations, relations_of
 from mixtea.voters.base import EvidenceKind
 from mixtea.voters.structure import VECTORS_GROUP
 
@@ -65,6 +66,11 @@ class Ranked:
         """Return the first k of each of the sources, as candidates with ids."""
         parts = (self.target[:, :k], self.score[:, :k], self.probability(k), self.supporters[:, :k], self.counterpart)
         return Candidates(task.source, task.target, source_index, *parts, names)
+
+    def of_sources(self, rows: np.ndarray) -> Ranked:
+        """Return the candidates of some of the sources, bool [p] or by place."""
+        arrays = {one.name: getattr(self, one.name)[rows] for one in fields(self) if one.name != "links_are_random"}
+        return Ranked(**arrays, links_are_random=self.links_are_random)
 
     def ordered(self, order: np.ndarray) -> Ranked:
         """Return the candidates of each source in another order [p, k]."""
@@ -134,6 +140,16 @@ class Answers:
         groups = {name: VECTORS_GROUP if name in VECTOR_VOTERS else name for name in self.voter_names}
         return tuple(name for name, group in groups.items() if group in self.parts)
 
+    def of_sources(self, rows: np.ndarray) -> Answers:
+        """Return the answers about some of the sources, bool [p] or by place."""
+        return replace(
+            self, source_index=self.source_index[rows], is_assigned=self.is_assigned[rows],
+            ranked=self.ranked.of_sources(rows), decided=self.decided.of_sources(rows),
+            scores={name: values[rows] for name, values in self.scores.items()},
+            parts={name: values[rows] for name, values in self.parts.items()},
+            fallback=self.fallback and FallbackTargets(*(values[rows] for values in self.fallback)),
+        )  # fmt: skip
+
     def candidates(self, k: int) -> Candidates:
         """Return the k best of each source; all that are stored if there are fewer."""
         return self.ranked.first(k, self.task, self.source_index, self.voter_names)
@@ -147,6 +163,10 @@ class Answers:
         )  # fmt: skip
         mapping = replace(mapping, evidence_kinds=self.evidence_kinds)
         return add_further_targets(mapping, self.task, self.voter_names, self.source_index, self.ranked, choice)
+
+    def relations(self, min_score: float = MIN_SCORE) -> Relations:
+        """Align relations, attribute predicates and classes by the mapping and the given links."""
+        return relations_of(self.mapping(with_given=True), min_score)
 
     def evidence(self) -> np.ndarray:
         """Return texts [p]: what each opinion adds to the score of the first candidate."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
 import numpy as np
-import torch
 from scipy.sparse import coo_matrix, csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 from torch import Tensor
 
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.scored_pairs import ScoredPairs, rank_within
 
 MAX_CANDIDATES, MIN_LOG = 20, -7.0  # per row in an assignment, and their least logarithm
@@ -37,13 +37,13 @@ def assign(pairs: ScoredPairs, logs: Tensor) -> Tensor:
     n, m = pairs.shape
     rank = rank_within(pairs.source, logs, n)
     kept = (rank < MAX_CANDIDATES) & ((logs > MIN_LOG) | (rank == 0))
-    row, column, gain, nth = (a[kept].cpu().numpy() for a in (pairs.source, pairs.target, logs.double(), rank))
+    row, column, gain, nth = (as_numpy(a[kept]) for a in (pairs.source, pairs.target, logs.double(), rank))
     chosen = np.full(n, -1, dtype=np.int64)
     if len(row):
         rows, own = np.unique(row, return_inverse=True)
         found = _table(own, column, gain, nth, m).solve()
         chosen[rows] = np.where(found < m, found, -1)
-    return torch.from_numpy(chosen).to(pairs.target.device)[pairs.source] == pairs.target
+    return to_tensor(chosen, pairs.target.device)[pairs.source] == pairs.target
 
 
 def _table(row: np.ndarray, column: np.ndarray, gain: np.ndarray, rank: np.ndarray, m: int) -> _Table:

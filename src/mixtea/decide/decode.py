@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from mixtea.calibration.unsupervised import PairEvidence, collect_evidence, has_no_links
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.nearest import cosines, nearest_pairs
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, concat, positions, scored
+from mixtea.compute.scored_pairs import ScoredPairs, concat, positions, scored
 from mixtea.compute.similarity import fast_products, unit
 from mixtea.config import Config
 from mixtea.council.council import BELIEF_ROUNDS, bind_voters, cover_isolated, drop_unscored, rejected_pairs
@@ -29,6 +30,7 @@ from mixtea.council.opinions import (
 )
 from mixtea.decide.decoders import decide
 from mixtea.errors import ConfigError
+from mixtea.evaluation.metrics import METRICS, better_and_equal, hits_at_1, sparse_ranking_metrics
 from mixtea.graph.joint_index import OpenIndex, find_open_entities
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, Voter, VotingState
@@ -102,7 +104,7 @@ class Decoded:
         for name in self.wrong.keys() & scores.keys():
             odds = as_numpy(scores[name].double()) / temperature - log_m
             apart = log_odds_of_several(source, odds, self.wrong[name], shape)
-            scores[name] = torch.as_tensor((apart + log_m) * temperature).to(scores[name])
+            scores[name] = to_tensor((apart + log_m) * temperature).to(scores[name])
         before, after = (independent_log_odds(part, self.voters, held.weights) for part in (held.scores, scores))
         if before is None or after is None:
             return np.zeros(len(source))
@@ -179,16 +181,25 @@ def voter_groups(config: Config, last: StoredOpinions | None) -> dict[str, tuple
 
 @torch.no_grad()
 def decode(
-    vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None, packages: Mapping[str, str] | None = None
+    vectors: Tensor,
+    task: Task,
+    config: Config,
+    last: StoredOpinions | None,
+    packages: Mapping[str, str] | None = None,
+    bound: Sequence[Voter] = (),
 ) -> Decoded:
     """Rank candidates by the settings `decoder` and `decode_voters`.
 
     From the stored opinions where others than the student and voters that use its belief decide; `packages` names the
-    packages of voters that may not be here. Where nothing was left to vote on, the student decides.
+    packages of voters that may not be here; `bound` are voters of a training that are taken where they are bound to the
+    same settings. Where nothing was left to vote on, the student decides.
     """
     if config.vote_normaliser != "sinkhorn":  # the decoders' belief, whatever the votes were made by
         config = config.replace(vote_normaliser="sinkhorn", **MIXTURE)
-    voters = bind_voters(task, config, config.deciding_voters, packages)
+    known = {voter.name: voter for voter in bound if voter.task is task and voter.config == config}
+    missing = [name for name in config.deciding_voters if name not in known]
+    known |= {voter.name: voter for voter in bind_voters(task, config, missing, packages)} if missing else {}
+    voters = [known[name] for name in config.deciding_voters]
     check_deciding(voters, config)
     generator = torch.Generator().manual_seed(config.seed)
     entities = find_open_entities(task, generator, vectors.device, without_triples=cover_isolated(voters))
@@ -206,7 +217,7 @@ def decode(
         return Decoded(entities, opinions, voters, config, wrong=wrong)  # no voter compares texts
     evidence, alone = collect_evidence(opinions, voters, task, config), has_no_links(task)
     if alone:
-        opinions = replace(opinions, belief=torch.as_tensor(evidence.probability()).to(opinions.belief))
+        opinions = replace(opinions, belief=to_tensor(evidence.probability()).to(opinions.belief))
     return Decoded(entities, opinions, voters, config, alone, evidence, wrong)
 
 
@@ -235,3 +246,45 @@ def _from_student(units: tuple[Tensor, Tensor], state: VotingState, voters: list
     pairs = entities.open_pairs(pairs).without(rejected_pairs(state.task, entities))
     pairs, scores = drop_unscored(pairs, {VECTORS_GROUP: _student_scores(units, pairs, entities)})
     return form_opinions(pairs, scores, {}, voters, state, BELIEF_ROUNDS)
+
+
+class RankedLinks:
+    """Links [p, 2] by joint index. A training link is given, so it is right; others of its ends are not."""
+
+    def __init__(self, decoded: Decoded, task: Task, joint: Tensor) -> None:
+        self.decoded, self.places = decoded, decoded.entities.place_of[joint]
+        self.is_open = (self.places >= 0).all(1)
+        links = ScoredPairs.of(as_numpy(task.joint_index.to_pairs(joint)), task.joint_index.shape)
+        given = to_tensor(links.are_among(task.train), joint.device)
+        self.right = (given & ~self.is_open).double()
+
+    def _among_candidates(self) -> tuple[ScoredPairs, Tensor, Tensor]:
+        """Return the candidates among the ends of the links (or all), their ranking, and the open links by place."""
+        open_places, decoded = self.places[self.is_open], self.decoded
+        if decoded.config.candidates == "all":
+            kept = [torch.arange(n, device=open_places.device) for n in decoded.entities.shape]
+        else:
+            kept = [torch.unique(open_places[:, side]) for side in (0, 1)]
+        ends = [torch.searchsorted(kept[side], open_places[:, side].contiguous()) for side in (0, 1)]
+        return *decoded.rank_among(*kept), torch.stack(ends, dim=1)
+
+    def scores(self) -> dict[str, float]:
+        """Compute Hit@k and MRR both ways."""
+        right, share = float(self.right.mean()), float(self.is_open.double().mean())
+        if not share:
+            return {prefix + name: right for prefix in ("", "backward_") for name in METRICS}
+        pairs, ranking, links = self._among_candidates()
+        turned = ScoredPairs(pairs.target, pairs.source, (pairs.shape[1], pairs.shape[0]))
+        order = torch.argsort(turned.key)
+        turned = turned.where(order)
+        found = sparse_ranking_metrics(pairs, ranking, links)
+        back = sparse_ranking_metrics(turned, ranking[order], links.flip(1))
+        found |= {f"backward_{name}": value for name, value in back.items()}
+        return {name: value * share + right for name, value in found.items()}
+
+    def first_hits(self) -> np.ndarray:
+        """Return [p]: how likely each link is the first of its source, ties in expectation."""
+        hits = self.right.clone()
+        if self.is_open.any():
+            hits[self.is_open] = hits_at_1(*better_and_equal(*self._among_candidates()))
+        return as_numpy(hits)

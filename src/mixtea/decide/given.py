@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from mixtea.compute.arrays import as_numpy
 from mixtea.compute.similarity import nearness, unit
 from mixtea.config import Config
 from mixtea.decide.candidates import Candidates
+from mixtea.errors import DataError
 from mixtea.graph.task import Task
+from mixtea.messages import visible
 
 SOURCE_FIELDS = ("source_index", "target_index", "score", "probability", "voters", "counterpart")  # one row per source
 
@@ -21,6 +24,9 @@ def candidates_of(
 ) -> Candidates:
     """Return the candidates of these sources [p], in this order, with and without a training link."""
     linked = np.intersect1d(sources, task.train[:, 0])
+    if not (is_asked := task.is_asked(0)[sources]).all():
+        context = task.source.display(int(sources[~is_asked][0]))
+        raise DataError(f"{visible(context)}: context of this task, which does not ask about it.")
     if len(linked):
         found = _concatenate(found, _linked_candidates(found, linked, vectors, task, config, k))
     row = np.full(task.source.n_entities, -1, dtype=np.int64)
@@ -52,7 +58,7 @@ def _linked_candidates(
     if config.metric == "cosine":
         own, others = unit(own), unit(others)
     for row, source in enumerate(sources.tolist()):
-        near = nearness(own[source][None], others, config.metric)[0].double().cpu().numpy()
+        near = as_numpy(nearness(own[source][None], others, config.metric)[0].double())
         given, rejected = (_targets_of(links, source, len(near)) for links in (task.train, task.rejected))
         best = np.lexsort((-near, rejected, ~given))[: shape[1]]
         target[row], score[row], probability[row] = best, near[best], given[best] / given.sum()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from mixtea.io.formats.sssom import Slots
 from mixtea.io.paths import PathOrStr, as_path
 from mixtea.messages import html_table
 from mixtea.voters.base import EvidenceKind
+
+if TYPE_CHECKING:
+    from mixtea.decide.clusters import Clusters
 
 COLUMNS = (
     "source", "target", "probability", "runner_up", "runner_up_probability", "voters", "given", "evidence", "decision",
@@ -175,6 +178,12 @@ class Mapping:
             links_are_random=all(of.links_are_random for of in (self, *others)),
             n_links=max(of.n_links for of in (self, *others)),
         )  # fmt: skip
+
+    def clusters(self) -> Clusters:
+        """Return the mapped pairs as clusters of the graphs source and target; ends that pairs share make them one."""
+        from mixtea.decide.clusters import Clusters
+
+        return Clusters.of_mappings({("source", "target"): self}, one_per_graph=False)
 
     def conflicts(self) -> pd.DataFrame:
         """Return the mapped pairs that share an end with another one, each group of rivals with the likeliest first.

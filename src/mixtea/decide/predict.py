@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Table
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from mixtea.calibration.calibrator import calibration_measures
 from mixtea.calibration.probabilities import PairProbabilities
 from mixtea.callbacks import report_step
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.matching import match_greedily
 from mixtea.compute.nearest import nearest
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy, union
+from mixtea.compute.scored_pairs import ScoredPairs, union
 from mixtea.config import Config
 from mixtea.decide.answers import CANDIDATES_STORED, Answers, FallbackTargets, Ranked
-from mixtea.decide.candidates import Candidates
-from mixtea.decide.decode import Decoded, StoredOpinions, decode
-from mixtea.decide.decoders import rank_top
-from mixtea.decide.fallback import fallback_targets
-from mixtea.decide.ranked_links import RankedLinks
+from mixtea.decide.decode import Decoded, RankedLinks, StoredOpinions, decode
+from mixtea.decide.decoders import fallback_targets, rank_top
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.task import Task
+from mixtea.voters.base import Voter
 from mixtea.voters.learned import LearnedProbabilities
 from mixtea.voters.registry import outside_evidence
 
@@ -50,18 +49,18 @@ class Predictor:
     def __init__(
         self, vectors: Tensor, task: Task, config: Config, last: StoredOpinions | None,
         packages: Table[str, str] | None = None, decoded: Decoded | None = None, *, once: bool = True,
-        multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
+        multiple_targets: float | None = None, given: LearnedProbabilities | None = None, bound: Sequence[Voter] = (),
     ) -> None:  # fmt: skip
-        self.given = given
+        self.given, self.bound = given, bound
         self.vectors, self.task, self.config, self.last, self.packages = vectors, task, config, last, packages
         self.once, self.multiple_targets = once, multiple_targets
-        self.source_index = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
+        self.source_index = task.open_sources()
         if decoded is not None:
             self.decoded = decoded
 
     @cached_property
     def decoded(self) -> Decoded:
-        return decode(self.vectors, self.task, self.config, self.last, self.packages)
+        return decode(self.vectors, self.task, self.config, self.last, self.packages, self.bound)
 
     @cached_property
     def pairs(self) -> PairProbabilities:
@@ -81,30 +80,29 @@ class Predictor:
         """Return bool [p, v]: the voters that support each candidate of the decoder."""
         return as_numpy(self.decoded.supporters)
 
-    def answers(self) -> Answers:
-        """Return what a run keeps: the best candidates, likeliest first, and the assignment of mappings."""
+    def answers(self, k: int = CANDIDATES_STORED) -> Answers:
+        """Return what a run keeps: the `k` best candidates, likeliest first, and the assignment of mappings.
+
+        Entities that are context compete for targets, but only those that are asked about have an answer.
+        """
         report_step("calibration of probabilities, and the mapping")
-        found = self._ranked(CANDIDATES_STORED)
+        found = self._ranked(max(k, CANDIDATES_STORED))
         decided, is_assigned = self._decided()
         held = {name: as_numpy(values) for name, values in self.decoded.opinions.scores.items()}
         both = np.concatenate([decided.target[:, :1], found.target[:, :1]], axis=1)
-        return Answers(
+        answers = Answers(
             self.task, self.config.deciding_voters, self.source_index, found,
             {name: self._looked_up(found.target, values, np.nan) for name, values in held.items()},
             decided, is_assigned,
             {name: self._looked_up(both, as_numpy(part), np.nan) for name, part in self.decoded.parts.items()},
             self._fallback(decided, is_assigned), outside_evidence(self.decoded.voters),
         )  # fmt: skip
+        return answers if self.task.asked is None else answers.of_sources(self.task.is_asked(0)[self.source_index])
 
-    def candidates(self, k: int) -> Candidates:
-        """Return the k likeliest of all targets for every source without a training link."""
-        found = self._ranked(max(k, CANDIDATES_STORED))
-        return found.first(k, self.task, self.source_index, self.config.deciding_voters)
-
-    def scores(self, links: np.ndarray, first: Candidates | None = None) -> dict[str, float]:
+    def scores(self, links: np.ndarray, answers: Answers | None = None) -> dict[str, float]:
         """Compute Hit@k and MRR of links [p, 2] both ways, and calibration measures of their mappings.
 
-        `first` are the candidates of these settings, where they are known already.
+        `answers` are those of these settings, where they are known already.
         """
         joint = self._joint(links)
         if self.config.only_student_decodes:
@@ -112,11 +110,13 @@ class Predictor:
             found = both_directions(self.vectors, joint, everything, mib=self.config.block_mib)
         else:
             found = RankedLinks(self.decoded, self.task, joint).scores()
-        candidates = first or self.candidates(1)
-        asked = np.isin(self.source_index, links[:, 0])
+        candidates = (answers or self.answers()).candidates(1)
+        asked = np.isin(candidates.source_index, links[:, 0])
         if not asked.any():
             return found
-        best = ScoredPairs(self.source_index[asked], candidates.target_index[asked, 0], self.task.joint_index.shape)
+        best = ScoredPairs(
+            candidates.source_index[asked], candidates.target_index[asked, 0], self.task.joint_index.shape
+        )
         return found | dict(calibration_measures(candidates.probability[asked, 0], best.are_among(links)))
 
     def first_hits(self, links: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ class Predictor:
         return RankedLinks(self.decoded, self.task, self._joint(links)).first_hits()
 
     def _joint(self, links: np.ndarray) -> Tensor:
-        return torch.as_tensor(self.task.joint_index.of_pairs(links), device=self.vectors.device)
+        return to_tensor(self.task.joint_index.of_pairs(links), self.vectors.device)
 
     def _decided(self) -> tuple[Ranked, np.ndarray]:
         """Return the target that each source is assigned and its likeliest other one; and whether it is assigned any.

@@ -79,7 +79,7 @@ def renumber_run(task: Task, old: Answers, last: StoredOpinions, changed: tuple[
     ends = source[last.pairs.source], target[last.pairs.target]
     pairs = replace(last.pairs, source=ends[0], target=ends[1], shape=task.joint_index.shape)
     opinions = replace(last, pairs=pairs.where((ends[0] >= 0) & (ends[1] >= 0)).sorted())
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
+    free = task.open_sources()
     row_of = np.full(task.source.n_entities, -1)
     row_of[free] = np.arange(len(free))
     now = np.append(row_of, -1)[source[old.source_index]]

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from mixtea.calibration.calibrator import logistic, sigmoid
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.matching import MAX_LOG_ODDS, shift_for_total
-from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, group_max, pairs_of_keys, scored
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, group_max, pairs_of_keys, scored
 from mixtea.council.opinions import sum_views
 from mixtea.decide.answers import Answers
 from mixtea.decide.decode import StoredOpinions
@@ -53,7 +53,7 @@ class MatchedPairs(NamedTuple):
 
 def sum_log_odds(pairs: ScoredPairs, weights: Mapping[str, float], n_open: int) -> np.ndarray:
     """Compute the log-odds [p] of a match by the scores of all views; those of a pair without evidence are -log n."""
-    found = sum_views({name: torch.as_tensor(odds) for name, odds in pairs.scores.items()}, weights)
+    found = sum_views({name: to_tensor(odds) for name, odds in pairs.scores.items()}, weights)
     return as_numpy(found.nan_to_num(0.0)) - np.log(n_open)
 
 
@@ -156,7 +156,7 @@ class TextMatcher:
         numbers = np.arange(entities.n_entities).astype(str).astype(object)
         named = entities if self.ids_are_names else replace(entities, ids=numbers)
         none = np.empty((0, 2), dtype=np.int64)
-        task = Task("new", named, self.task.target, none, none, none)
+        task = Task.of_two("new", named, self.task.target, none, none, none)
         opinions: dict[str, SimilarityOpinions] = {}
         opinions |= {name: found for name, of in self.lookups.items() if (found := of.opinions(task)) is not None}
         for name, of in opinions.items():

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from mixtea.compute.memory import CHUNK_BYTES, enough_memory, sweep
-from mixtea.compute.similarity import EPSILON, products_by_row
+from mixtea.compute.memory import GATHERED_BYTES, sweep
+from mixtea.compute.similarity import MIN_NORM, products_by_row
 from mixtea.config import Config
 from mixtea.encode.structure import Adjacency, Mean, Structure
 
@@ -48,7 +48,6 @@ class Encoder(nn.Module):
         names += ["relations_out", "relations_in"] if self.config.use_relations else []
         return dict(zip(names, self.weight.detach().softmax(0).tolist(), strict=True))
 
-    @enough_memory()
     def forward(self, dropout_from: torch.Generator | None = None) -> Tensor:
         """Return [n_source + n_target, D]: the vectors h_e of Eq. 6; with a generator, layers are dropped out by it."""
         layers, means = self._layers(), self._relation_means()
@@ -195,7 +194,7 @@ class _Concatenate(torch.autograd.Function):
             _masked(block, mask, part)
             if normalize:  # a zero row remains zero, and gets no gradient
                 norm = torch.linalg.vector_norm(part, dim=1)
-                scales.append(norm.reciprocal().masked_fill_(norm <= EPSILON, 0.0))
+                scales.append(norm.reciprocal().masked_fill_(norm <= MIN_NORM, 0.0))
             else:
                 scales.append(part.new_full((len(part),), 1.0 if mask is None else 1 / (1 - dropout)))
             part.mul_((weight * scales[-1])[:, None])
@@ -255,7 +254,7 @@ def product_in_order(matrix: Tensor, dense: Tensor) -> Tensor:
             out.index_add_(0, row[part], dense[column[part]].mul_(values[part, None]))
         return out
 
-    return sweep(run, row_bytes, dense.device, CHUNK_BYTES[dense.device.type] >> 20)
+    return sweep(run, row_bytes, dense.device, GATHERED_BYTES[dense.device.type] >> 20)
 
 
 def _whole_rows(start: Tensor, size: int) -> Iterator[slice]:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from mixtea.compute.arrays import to_tensor
 from mixtea.config import Config
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import joint_triples
@@ -92,7 +93,7 @@ def _adjacency(head: np.ndarray, tail: np.ndarray, n: int, self_connection: bool
     start = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(row, minlength=n), out=start[1:])
     reverse = np.searchsorted(keys, column * n + row)
-    return Adjacency(*(torch.from_numpy(a) for a in (start, row, column, reverse)))
+    return Adjacency(*(to_tensor(a) for a in (start, row, column, reverse)))
 
 
 def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, kind: str) -> Mean:
@@ -106,5 +107,7 @@ def _mean(entity: np.ndarray, relation: np.ndarray, n: int, n_relations: int, ki
 
 
 def _compressed(matrix: sp.csr_matrix) -> Tensor:
-    parts = (torch.from_numpy(matrix.indptr.astype(np.int64)), torch.from_numpy(matrix.indices.astype(np.int64)))
-    return torch.sparse_csr_tensor(*parts, torch.from_numpy(matrix.data), matrix.shape, check_invariants=False)
+    start, column, values = (
+        to_tensor(part) for part in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
+    )
+    return torch.sparse_csr_tensor(start, column, values, matrix.shape, check_invariants=False)

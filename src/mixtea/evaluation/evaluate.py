@@ -14,11 +14,11 @@ from mixtea.evaluation.mapping_files import OTHER, PairFile, join_files, read_pa
 from mixtea.evaluation.representativeness import members_by_type
 from mixtea.evaluation.scores import ENDS, are_links, judged_rows, precision_recall_f1
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import FRAME, InMemory, Input, parse_inputs
+from mixtea.io.memory.objects import FRAME, InMemory, Input, parse_inputs
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.table_layout import use_separator
+from mixtea.io.safe.sandboxed.table_child import find_header
+from mixtea.io.table_layout import LINK_HEADERS, use_separator
 
 UNTYPED = "no type"
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)

@@ -14,10 +14,10 @@ from mixtea.evaluation.scores import ENDS
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, obo_iri
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
+from mixtea.io.formats.registry import detect_format
 from mixtea.io.links.read import read_given_links
 from mixtea.io.links.resolve import UNKNOWN, resolve_ends, resolve_ids, unique_labels_to_ids
-from mixtea.io.memory.dispatch import Input
-from mixtea.io.sniff import detect_format
+from mixtea.io.memory.objects import Input
 
 OTHER = dict(zip(ENDS, reversed(ENDS), strict=True))
 MAX_DIGITS = 30  # of ids that are compared as numbers

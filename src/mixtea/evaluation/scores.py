@@ -121,25 +121,20 @@ def split_table(scores: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFrame
     for name, value in scores.items():
         if name.startswith(PREFIX):
             row, _, column = name.removeprefix(PREFIX).partition("/")
-            _check(row, column, value)
+            if not row.isidentifier() or column not in COLUMNS:
+                raise ValueError("a table of who decides with a column or a row that cannot be")
+            is_count = column.endswith(LINKS)
+            if not 0 <= value <= (2**53 if is_count else 1) or (is_count and value % 1):
+                raise ValueError("a table of who decides with a share or a number that cannot be")
             rows.setdefault(row, {})[column] = value
     others = {name: value for name, value in scores.items() if not name.startswith(PREFIX)}
     if any(not cells.keys() >= {part + LINKS for part in PARTS} for cells in rows.values()):
         raise ValueError("a table of who decides without how many links")
-    return others, _table(rows) if rows else empty_table()
-
-
-def _table(rows: dict[str, dict[str, float]]) -> pd.DataFrame:
+    if not rows:
+        return others, empty_table()
     found = pd.DataFrame(list(rows.values()), index=pd.Index(rows, name="decided_by", dtype=object), columns=[*COLUMNS])
     counts = {part + LINKS: int for part in PARTS}
-    return found.astype(dict.fromkeys(COLUMNS, float) | counts)
-
-
-def _check(row: str, column: str, value: Any) -> None:
-    if not row.isidentifier() or column not in COLUMNS:
-        raise ValueError("a table of who decides with a column or a row that cannot be")
-    if not 0 <= value <= (2**53 if column.endswith(LINKS) else 1) or (column.endswith(LINKS) and value % 1):
-        raise ValueError("a table of who decides with a share or a number that cannot be")
+    return others, found.astype(dict.fromkeys(COLUMNS, float) | counts)
 
 
 # The curves of a training

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor
 
-from mixtea.compute.arrays import State, as_array, checked_rows
+from mixtea.compute.arrays import State, as_numpy, checked_rows
 from mixtea.compute.nearest import cosines, nearest_pairs
 from mixtea.compute.scored_pairs import ScoredPairs, union
 from mixtea.compute.similarity import best_both_ways, fast_products, unit_rows
@@ -41,7 +41,7 @@ class KeepingStrategy(ABC):
         return torch.stack([side[held] for side, held in zip(self.rows, self.held, strict=True)], dim=1)
 
     def state_dict(self) -> State:
-        return {"source": as_array(self.held[0]), "target": as_array(self.held[1])}
+        return {"source": as_numpy(self.held[0]), "target": as_numpy(self.held[1])}
 
     def load_state_dict(self, state: State) -> None:
         sides = zip(("source", "target"), self.rows, strict=True)

@@ -46,7 +46,6 @@ class View:
         k = answers.ranked.target.shape[1]
         self.target, self.probability = answers.ranked.target, answers.ranked.probability(k)
         self.named = answers.ranked.supporters
-        self.degrees = (self.task.source.degrees, self.task.target.degrees)
 
 
 @dataclass

@@ -104,7 +104,7 @@ class Study:
     ) -> None:  # fmt: skip
         if not len(task.valid):
             raise DataError(f"{task.name}: no validation links, by which settings are compared. Give some.")
-        self.task, self.out, self.ranges = dataclasses.replace(task, test=task.test[:0]), out, ranges
+        self.task, self.out, self.ranges = task.replace(test=task.test[:0]), out, ranges
         self.preset, self.settings = preset, dict(settings or {})
         self.config = Config.preset(preset, **self.settings)
         fixed = {name: value for name, value in self.settings.items() if name not in ("device", "seed")}

@@ -15,7 +15,7 @@ from mixtea.voters.attributes import Attributes
 from mixtea.voters.base import Evidence, Voter
 from mixtea.voters.registry import make_voter
 
-COLUMNS = ("voter", "what", "weight")
+EXPLANATION_COLUMNS = ("voter", "what", "weight")
 
 
 class Explainer:
@@ -43,7 +43,7 @@ class Explainer:
                 rows.append((name, str(voter), float("nan")))
             else:
                 rows += [(name, *Evidence(*row)) for row in voter.explain(source, target)]
-        return pd.DataFrame(rows, columns=list(COLUMNS))
+        return pd.DataFrame(rows, columns=list(EXPLANATION_COLUMNS))
 
     @cached_property
     def side_by_side(self) -> SideBySide:

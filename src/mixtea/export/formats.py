@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.decide.candidates import Candidates
+from mixtea.decide.clusters import Clusters
 from mixtea.decide.mapping import GIVEN, Mapping
 from mixtea.decide.new_entities import Matches
 from mixtea.errors import ConfigError, RunError
@@ -21,7 +22,7 @@ from mixtea.export.metadata import MappingMetadata
 from mixtea.export.tables import Rows
 from mixtea.relations.alignment import Relations
 
-Content = Literal["mapping", "relations", "candidates", "matches", "changes", "holds_unmapped", "uses_iris"]
+Content = Literal["mapping", "relations", "candidates", "matches", "changes", "clusters", "holds_unmapped", "uses_iris"]
 
 
 class Format(NamedTuple):
@@ -35,6 +36,7 @@ class Format(NamedTuple):
     candidates: Callable[[Rows, Path], int] | None = None
     matches: Callable[[Rows, Path], int] | None = None
     changes: Callable[[Rows, Path], int] | None = None
+    clusters: Callable[[Rows, Path], int] | None = None
     holds_unmapped: bool = False
     uses_iris: bool = False
 
@@ -45,19 +47,24 @@ FORMATS = {
     ),
     ".tsv": Format(
         tables.write_tsv, relations.as_table(tables.write_tsv_rows), candidates=tables.write_tsv_rows,
-        changes=tables.write_changes_tsv,
+        changes=tables.write_changes_tsv, clusters=tables.write_tsv_rows,
     ),
-    ".nt": Format(rdf.write_ntriples, relations.write_relations_ntriples, uses_iris=True),
-    ".ttl": Format(rdf.write_turtle, relations.write_relations_turtle, uses_iris=True),
+    ".nt": Format(
+        rdf.triple_writer(rdf.mapping_triples), rdf.triple_writer(relations.relation_triples), uses_iris=True
+    ),
+    ".ttl": Format(
+        rdf.triple_writer(rdf.mapping_triples, turtle=True), rdf.triple_writer(relations.relation_triples, turtle=True),
+        uses_iris=True,
+    ),
     ".rdf": Format(rdf.write_alignment, uses_iris=True),
     ".parquet": Format(tables.write_parquet, relations.write_relations_parquet, holds_unmapped=True),
     ".csv": Format(
         tables.write_csv, relations.as_table(tables.write_csv_rows), tables.write_csv_rows, tables.write_csv_rows,
-        tables.write_csv_rows, holds_unmapped=True,
+        tables.write_csv_rows, tables.write_csv_rows, holds_unmapped=True,
     ),
     ".json": Format(
         tables.write_json, relations.as_table(tables.write_json_rows), tables.write_json_rows, tables.write_json_rows,
-        holds_unmapped=True,
+        clusters=tables.write_json_rows, holds_unmapped=True,
     ),
 }  # fmt: skip
 
@@ -117,8 +124,7 @@ def write_new_mapping(mapping: Mapping, path: Path, metadata: Table[str, Any], *
             kind = "a datetime.date" if name == "date" else {str: "text", bool: "True or False"}[type(known[name])]
             raise ConfigError(f"{name}: {value!r:.100} is not {kind}.")
     format_of(path, "mapping")
-    if path.exists() and not overwrite:
-        raise RunError(f"{path}: already there. Name another file, or replace it: overwrite=True.")
+    _check_new(path, overwrite=overwrite)
     return write_mapping(mapping, path, MappingMetadata(**metadata))
 
 
@@ -194,3 +200,16 @@ def write_changes(changes: pd.DataFrame, path: Path) -> int:
     writer = format_of(path, "changes").changes
     assert writer is not None
     return writer(Rows(changes, "changes"), path)
+
+
+def write_clusters(clusters: Clusters, path: Path, *, overwrite: bool) -> int:
+    """Write a row per entity of a cluster; return how many. RunError if the file exists."""
+    writer = format_of(path, "clusters").clusters
+    assert writer is not None
+    _check_new(path, overwrite=overwrite)
+    return writer(Rows(clusters.frame, "clusters", ends=("graph", "id")), path)
+
+
+def _check_new(path: Path, *, overwrite: bool) -> None:
+    if path.exists() and not overwrite:
+        raise RunError(f"{path}: already there. Name another file, or replace it: overwrite=True.")

@@ -16,8 +16,8 @@ from pyoxigraph import NamedNode
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import ConfigError
 from mixtea.export.quoting import character_problem, raise_unsupported, surrogate_problem
-from mixtea.graph.graph import Graph
-from mixtea.graph.iris import MARK, SIDES, decode_id, encode_in
+from mixtea.graph.graph import SIDES, Graph
+from mixtea.graph.iris import MARK, decode_id, encode_in
 from mixtea.graph.prefixes import BUILT_IN as COMMON
 from mixtea.messages import HALF_CHARACTER, visible
 from mixtea.relations.alignment import Relations

@@ -13,8 +13,8 @@ import pandas as pd
 
 from mixtea.errors import ConfigError
 from mixtea.export.identifiers import Namespace, is_iri, parse_namespace
-from mixtea.graph.graph import Graph
-from mixtea.graph.iris import MARK, SIDES, id_namespace
+from mixtea.graph.graph import SIDES, Graph
+from mixtea.graph.iris import MARK, id_namespace
 from mixtea.messages import origin_of
 
 UNSPECIFIED = "https://w3id.org/sssom/license/unspecified"  # what SSSOM writes where no licence is named

@@ -30,19 +30,10 @@ def yaml_text(text: str) -> str:
     return _FOLDED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
-def tsv_text(text: str) -> str:
-    """Quote a field if it contains quotes or separators of fields or lines.
+def quoted(text: str, delimiter: str = ",") -> str:
+    """Quote a field if it contains quotes, the delimiter, tabs or line ends.
 
-    >>> tsv_text("a b"), tsv_text('a "b"').count('"')
-    ('a b', 6)
-    """
-    return '"' + text.replace('"', '""') + '"' if _SEPARATORS.search(text) else text
-
-
-def csv_text(text: str, delimiter: str = ",") -> str:
-    """Quote a field if it contains quotes, the delimiter or line ends.
-
-    >>> csv_text("a b"), csv_text("a,b"), csv_text("a,b", ";"), csv_text('a "b"').count('"')
+    >>> quoted("a b"), quoted("a,b"), quoted("a,b", ";"), quoted('a "b"').count('"')
     ('a b', '"a,b"', 'a,b', 6)
     """
     return '"' + text.replace('"', '""') + '"' if delimiter in text or _SEPARATORS.search(text) else text

@@ -6,9 +6,10 @@ The latter is RDF/XML that is read as XML too: https://moex.gitlabpages.inria.fr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from collections.abc import Mapping as Table
 from pathlib import Path
+from typing import TypeVar
 from xml.sax.saxutils import escape, quoteattr
 
 import pandas as pd
@@ -17,8 +18,11 @@ from mixtea.decide.mapping import Mapping
 from mixtea.export.identifiers import Curies, add_iris, is_iri, known_prefixes
 from mixtea.export.metadata import PREDICATE_IRIS, MappingMetadata
 from mixtea.graph.iris import MARK
+from mixtea.relations.alignment import Relations
 from mixtea.runs.atomic import atomic_file
 
+Triple = tuple[str, str, str]  # of IRIs
+Found = TypeVar("Found", Mapping, Relations)
 _SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _SPACE = re.compile(r"\s")
 _OPEN = """<?xml version="1.0" encoding="utf-8"?>
@@ -37,27 +41,27 @@ _CELL = """  <map>
 """
 
 
-def write_ntriples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """Write one line per mapping, all IRIs in full."""
-    return write_triples(_triples(mapping, path, metadata), path, {}, metadata)
-
-
-def write_turtle(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
-    """Write one line per mapping, with prefixes, those of the graphs included."""
-    prefixes = known_prefixes(mapping, metadata)
-    return write_triples(_triples(mapping, path, metadata), path, prefixes, metadata)
-
-
-def _triples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> Iterable[tuple[str, str, str]]:
+def mapping_triples(mapping: Mapping, path: Path, metadata: MappingMetadata) -> Iterable[Triple]:
+    """Return one triple per mapping."""
     rows = add_iris(mapping.pairs(), mapping, path, metadata)
     predicate = [PREDICATE_IRIS[metadata.predicate]] * len(rows)
     return zip(rows["source_iri"].tolist(), predicate, rows["target_iri"].tolist(), strict=True)
 
 
-def write_triples(
-    triples: Iterable[tuple[str, str, str]], path: Path, prefixes: Table[str, str], metadata: MappingMetadata
-) -> int:
-    """Write one line per triple of IRIs, after the prefixes, N-Triples if there are none. Return the number of triples.
+def triple_writer(
+    triples_of: Callable[[Found, Path, MappingMetadata], Iterable[Triple]], *, turtle: bool = False
+) -> Callable[[Found, Path, MappingMetadata], int]:
+    """Return a writer of the triples of a mapping or of relations: N-Triples, or Turtle with prefixes."""
+
+    def write(found: Found, path: Path, metadata: MappingMetadata) -> int:
+        prefixes = known_prefixes(found, metadata) if turtle else {}
+        return _write_triples(triples_of(found, path, metadata), path, prefixes, metadata)
+
+    return write
+
+
+def _write_triples(triples: Iterable[Triple], path: Path, prefixes: Table[str, str], metadata: MappingMetadata) -> int:
+    """Write one line per triple of IRIs, after the prefixes. Return the number of triples.
 
     Names that Turtle would have to escape are written in full. The one-line description is a comment at the top; given
     namespaces of plain ids are triples before the others.

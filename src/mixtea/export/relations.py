@@ -11,10 +11,10 @@ import pandas as pd
 from mixtea.export.identifiers import SSSOM_PREFIXES, Curies, IriAssigner, drop_blank_nodes, known_prefixes
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import raise_unsupported
-from mixtea.export.rdf import write_triples
+from mixtea.export.rdf import Triple
 from mixtea.export.sssom import check_rows, entity_columns, format_numbers, write_slots
 from mixtea.export.tables import Rows, check_text, write_columns
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES
 from mixtea.relations.alignment import Relations
 
 JUSTIFICATION = "semapv:InstanceBasedMatching"
@@ -42,21 +42,12 @@ def as_table(write: Callable[[Rows, Path], int]) -> Callable[[Relations, Path, M
 
 def write_relations_parquet(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
     """Write all columns."""
-    check_text(relations.frame, path, "id")
+    check_text(Rows(relations.frame, "relations", kind="id"), path)
     write_columns(relations.frame, path, metadata)
     return len(relations)
 
 
-def write_relations_ntriples(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    return write_triples(_triples(relations, path, metadata), path, {}, metadata)
-
-
-def write_relations_turtle(relations: Relations, path: Path, metadata: MappingMetadata) -> int:
-    prefixes = known_prefixes(relations, metadata)
-    return write_triples(_triples(relations, path, metadata), path, prefixes, metadata)
-
-
-def _triples(relations: Relations, path: Path, metadata: MappingMetadata) -> Iterator[tuple[str, str, str]]:
+def relation_triples(relations: Relations, path: Path, metadata: MappingMetadata) -> Iterator[Triple]:
     """Yield a triple per row; where the source is broader, the target is its sub-property or subclass."""
     for row in _with_iris(relations, path, metadata).itertuples(index=False):
         predicate, ends = _predicate(row), (row.source_iri, row.target_iri)

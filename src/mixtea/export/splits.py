@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,28 +12,26 @@ import numpy as np
 import pandas as pd
 
 from mixtea.errors import ConfigError, DataError, Problems
-from mixtea.export.quoting import csv_text, tsv_text
-from mixtea.io.formats.headers import LINK_HEADERS
+from mixtea.export.quoting import quoted
+from mixtea.graph.graph import SIDES
 from mixtea.io.formats.link_tables import LinkTable, can_have_header, drop_header_link, is_header
-from mixtea.io.formats.sssom import delimiter_of
+from mixtea.io.formats.registry import detect_format
+from mixtea.io.formats.sssom import delimiter_of, split_comments
 from mixtea.io.formats.tables import csv_rows
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.head import head_of
 from mixtea.io.links.read import SHARES, assign_splits, check_shares, read_given_links
-from mixtea.io.memory.dispatch import Input, parse_inputs
-from mixtea.io.paths import PathOrStr, as_path
+from mixtea.io.memory.objects import Input, parse_inputs
+from mixtea.io.paths import PathOrStr, as_path, bare_path
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
 from mixtea.io.safe.lines import encoding_of
-from mixtea.io.safe.open import COMPRESSED
-from mixtea.io.sniff import detect_format
-from mixtea.io.table_layout import find_layout, use_separator
+from mixtea.io.table_layout import LINK_HEADERS, find_layout, use_separator
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file, check_new_file
 
 logger = logging.getLogger(__name__)
 IN_MEMORY = "in memory"  # in place of a format
 QUOTED_FORMATS = ("CSV", "Excel", "SQLite", "JSON", "JSON lines", IN_MEMORY)
-ENDS = ("source", "target")
 OUTPUT_ENDINGS = dict.fromkeys(QUOTED_FORMATS, ".csv") | {  # else tab-separated text
     "SSSOM": ".sssom.tsv",
     "Parquet": ".parquet",
@@ -104,8 +102,7 @@ def split_links(
     found = parse_inputs(links, "links")
     if len(found) != 1:
         raise DataError(f"Links are one file or object with pairs of source and target, not {len(found):,}.")
-    with use_separator(separator):
-        dealt = _split(found[0], shares, seed, limits)
+    dealt = deal(found[0], shares, seed=seed, limits=limits, separator=separator)
     for warning in dealt.rows.warnings:
         logger.warning("%s", visible(warning))
     if out is not None:
@@ -113,29 +110,7 @@ def split_links(
     return {name: dealt.rows.frame(dealt.places(name)) for name in dealt.wanted}
 
 
-def split_file(
-    links: PathOrStr,
-    out: PathOrStr,
-    shares: Mapping[str, float] = SHARES,
-    *,
-    seed: int = 1,
-    names: Sequence[str] = (),
-    overwrite: bool = False,
-    limits: Limits | None = None,
-    separator: str | None = None,
-) -> tuple[dict[str, SplitFile], tuple[str, ...]]:
-    """Split the links of a file by `shares` into files of the folder `out`; return these and warnings about the file.
-
-    Every link is in one of the files, links that share an entity are in the same one, and the same seed gives the same
-    files. They are called `train_links`, `valid_links` and `test_links`, with the ending of the format, or by `names`;
-    a share of 0 has none. Pairs that the file rejects go with the training links.
-    """
-    with use_separator(separator):
-        dealt = _split(Path(links), shares, seed, limits)
-    return dealt.write(Path(out), names, overwrite=overwrite), dealt.rows.warnings
-
-
-class _Split(NamedTuple):
+class Split(NamedTuple):
     """Rows of links, the part [p] of each, and the names of the parts."""
 
     rows: _Rows
@@ -147,7 +122,10 @@ class _Split(NamedTuple):
         return np.flatnonzero((self.part == name) & ~self.rows.rejected)
 
     def write(self, out: Path, names: Sequence[str], *, overwrite: bool) -> dict[str, SplitFile]:
-        """Write a file for each part."""
+        """Write a file for each part, called by its name, with the ending of the format, or by `names`.
+
+        Rejected pairs go with the first part.
+        """
         paths = dict(zip(self.wanted, _places(out, self.wanted, names, self.rows.ending), strict=True))
         for path in paths.values():
             check_new_file(path, overwrite=overwrite)
@@ -156,10 +134,18 @@ class _Split(NamedTuple):
         return {name: SplitFile(path, len(self.places(name))) for name, path in paths.items()}
 
 
-def _split(one: Input, shares: Mapping[str, float], seed: int, limits: Limits | None) -> _Split:
+def deal(
+    one: Input,
+    shares: Mapping[str, float],
+    *,
+    seed: int = 1,
+    limits: Limits | None = None,
+    separator: str | None = None,
+) -> Split:
+    """Split the links of a file or an object by `shares`: links that share an entity are in the same part."""
     check_shares(shares)
     wanted = [name for name, share in shares.items() if share]
-    with use_limits(limits):
+    with use_limits(limits), use_separator(separator):
         problems = Problems(current_limits().max_problems)
         table = read_given_links(one, problems)
         problems.raise_if_any()
@@ -167,7 +153,7 @@ def _split(one: Input, shares: Mapping[str, float], seed: int, limits: Limits | 
     part = np.full(len(rows.rejected), wanted[0], dtype=object)
     source, target = (ids[~rows.rejected] for ids in rows.columns)
     part[~rows.rejected] = assign_splits(source, target, {name: shares[name] for name in wanted}, seed)
-    return _Split(rows, part, wanted)
+    return Split(rows, part, wanted)
 
 
 def _places(out: Path, wanted: Sequence[str], names: Sequence[str], ending: str) -> list[Path]:
@@ -192,9 +178,12 @@ class _Rows:
         self.warnings, self.lines = table.warnings, table.lines
         self.given = thing if isinstance(thing, pd.DataFrame) else None
         self.rows: list[Any] = list(zip(*self.columns, strict=True))
-        self.delimiter, self.ending = "\t", OUTPUT_ENDINGS.get(kind, _ending(table.path) if kind == "TSV" else ".tsv")
+        self.delimiter, self.ending = (
+            "\t",
+            OUTPUT_ENDINGS.get(kind, bare_path(table.path).suffix if kind == "TSV" else ".tsv"),
+        )
         if kind in QUOTED_FORMATS:
-            self.delimiter, self.header = ",", [*ENDS]
+            self.delimiter, self.header = ",", [*SIDES]
         if kind in ("CSV", "SSSOM"):
             self._as_written(table)
         elif kind == "TSV":
@@ -205,7 +194,7 @@ class _Rows:
         if self.given is not None:
             return self.given.iloc[self.lines[which] - 1]
         return pd.DataFrame(
-            {name: pd.Series(ids[which], dtype=object) for name, ids in zip(ENDS, self.columns, strict=True)}
+            {name: pd.Series(ids[which], dtype=object) for name, ids in zip(SIDES, self.columns, strict=True)}
         )
 
     def _as_lines(self, table: LinkTable) -> None:
@@ -220,7 +209,7 @@ class _Rows:
     def _as_written(self, table: LinkTable) -> None:
         """Keep all columns of the rows, and the text before them."""
         lines = text_lines(table.path, Problems(), encoding_of(table.path))
-        comments, rest = _comments(lines) if self.kind == "SSSOM" else ([], lines)
+        comments, rest = split_comments(lines) if self.kind == "SSSOM" else ([], lines)
         if self.kind == "CSV":
             layout = find_layout(table.path, head_of(table.path), "CSV", LINK_HEADERS, links=True)
             self.delimiter, header_line = layout.separator, layout.header_line or self.header_line
@@ -242,31 +231,14 @@ class _Rows:
 
     def _quoted(self, text: str) -> str:
         """Quote a field; formats without quotes keep it as read."""
-        if self.kind in QUOTED_FORMATS:
-            return csv_text(text, self.delimiter)
-        return tsv_text(text) if self.kind == "SSSOM" else text
+        return quoted(text, self.delimiter) if self.kind in (*QUOTED_FORMATS, "SSSOM") else text
 
     def _write_parquet(self, which: np.ndarray, path: Path) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        columns = dict(zip(ENDS, self.columns, strict=True))
+        columns = dict(zip(SIDES, self.columns, strict=True))
         with atomic_file(path) as temporary:
             pq.write_table(
                 pa.table({name: pa.array(ids[which], pa.string()) for name, ids in columns.items()}), temporary
             )
-
-
-def _comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """Return the lines of metadata, and the rest."""
-    found: list[str] = []
-    for line in lines:
-        if not line.startswith("#"):
-            return found, chain([line], lines)
-        found.append(line)
-    return found, iter(())
-
-
-def _ending(path: Path) -> str:
-    bare = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    return bare.suffix

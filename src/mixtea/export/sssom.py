@@ -28,9 +28,9 @@ from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import (
     character_problem,
     plain_line,
+    quoted,
     raise_unsupported,
     surrogate_label_problems,
-    tsv_text,
     yaml_text,
 )
 from mixtea.io.formats.link_tables import parse_confidences
@@ -89,7 +89,8 @@ def write_slots(
     head = "".join(f"#{line}\n" for line in _head(used, metadata, shared, curies))
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         file.write(head + "\t".join(columns) + "\n")
-        file.writelines("\t".join(map(tsv_text, row)) + "\n" for row in zip(*columns.values(), strict=True))
+        rows = zip(*columns.values(), strict=True)
+        file.writelines("\t".join(quoted(field, "\t") for field in row) + "\n" for row in rows)
 
 
 def check_rows(rows: pd.DataFrame, mapping: Mapping | Relations, path: Path, kind: str = "entity") -> None:

@@ -22,34 +22,40 @@ from mixtea.export.identifiers import labels_of, optional_texts, rows_to_write
 from mixtea.export.metadata import MappingMetadata
 from mixtea.export.quoting import (
     DEFAULT_ADVICE,
-    csv_text,
     line_problem,
+    quoted,
     raise_unsupported,
     surrogate_label_problems,
     surrogate_problems,
-    tsv_text,
 )
 from mixtea.export.sssom import shared_justification
+from mixtea.graph.graph import SIDES
 from mixtea.io.formats.link_tables import TABLE_COLUMNS, TABLE_SEPARATOR
 from mixtea.messages import visible
 from mixtea.runs.atomic import atomic_file
 
 logger = logging.getLogger(__name__)
-ENDS = ("source", "target")
-CSV_COLUMNS = (*ENDS, "probability", "decision")
+CSV_COLUMNS = (*SIDES, "probability", "decision")
 ROUNDED = ("probability", "probability_before", "runner_up_probability", "score")
 NUMBERS, FLAGS = (*ROUNDED, "count", "source_count", "target_count"), ("given", "inverse")
 PARQUET_KINDS = dict.fromkeys(NUMBERS, pa.float64()) | dict.fromkeys(FLAGS, pa.bool_())
-_FOREIGN_TEXTS = {*ENDS, "source_label", "target_label", "runner_up"}  # columns that others have written
+_FOREIGN_TEXTS = {
+    *SIDES,
+    "id",
+    "graph",
+    "source_label",
+    "target_label",
+    "runner_up",
+}  # columns that others have written
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _UNQUOTED = {"sep": "\t", "index": False, "quoting": csv.QUOTE_NONE, "quotechar": None, "lineterminator": "\n"}
 
 
 class Rows(NamedTuple):
-    """A table to write, with the columns source and target.
+    """A table to write, with columns of ids: source and target, unless `ends` names others.
 
     `name` is what JSON calls the rows, `head` the metadata that it holds. `links_from` is the origin of links, None
-    where it does not matter. `kind` is what source and target are, `advice` what to do where a line cannot hold one.
+    where it does not matter. `kind` is what the ids are of, `advice` what to do where a line cannot hold one.
     """
 
     frame: pd.DataFrame
@@ -58,16 +64,19 @@ class Rows(NamedTuple):
     head: Table[str, Any] = {}
     kind: str = "entity"
     advice: str = DEFAULT_ADVICE
+    ends: tuple[str, ...] = SIDES
+
+    def ids(self) -> list[str | None]:
+        return [id for end in self.ends for id in optional_texts(self.frame[end])]
 
     def with_origin(self) -> pd.DataFrame:
         """Return the rows with a column for the origin of links that were not given."""
         return add_link_origin(self.frame, self.links_from or "given")
 
 
-def check_text(frame: pd.DataFrame, path: Path, kind: str) -> None:
+def check_text(rows: Rows, path: Path) -> None:
     """Refuse ids that no encoding can hold."""
-    ids = [*optional_texts(frame["source"]), *optional_texts(frame["target"])]
-    raise_unsupported(path, surrogate_problems(ids), kind)
+    raise_unsupported(path, surrogate_problems(rows.ids()), rows.kind)
 
 
 def add_link_origin(frame: pd.DataFrame, links_from: str) -> pd.DataFrame:
@@ -100,7 +109,7 @@ def text_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 def write_tsv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """Write a mapping as a link file: source, target and probability, no header. Return the number of lines."""
-    return _write_lines(Rows(mapping.pairs()[[*ENDS, "probability"]], "mappings"), path, header=False)
+    return _write_lines(Rows(mapping.pairs()[[*SIDES, "probability"]], "mappings"), path, header=False)
 
 
 def write_tsv_rows(rows: Rows, path: Path) -> int:
@@ -109,7 +118,7 @@ def write_tsv_rows(rows: Rows, path: Path) -> int:
 
 
 def _write_lines(rows: Rows, path: Path, *, header: bool) -> int:
-    ids = dict.fromkeys([*rows.frame["source"].tolist(), *rows.frame["target"].tolist()])
+    ids = dict.fromkeys(id for end in rows.ends for id in rows.frame[end].tolist())
     problems = {id: what for id in ids if (what := line_problem(id, rows.advice))}
     raise_unsupported(path, problems, rows.kind)
     shown = {name: rows.frame[name].map("{:.6f}".format, na_action="ignore") for name in NUMBERS if name in rows.frame}
@@ -123,7 +132,7 @@ def changes_text(changes: pd.DataFrame) -> str:
     """Return the rows of a comparison as tab-separated text with a header, quoted where needed."""
     shown = text_frame(changes)
     rows = [list(shown.columns), *shown.to_numpy().tolist()]
-    return "".join("\t".join(tsv_text(str(field)) for field in row) + "\n" for row in rows)
+    return "".join("\t".join(quoted(str(field), "\t") for field in row) + "\n" for row in rows)
 
 
 def write_changes_tsv(changes: Rows, path: Path) -> int:
@@ -143,7 +152,7 @@ def write_csv(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
     """
     rows = labelled_rows(mapping, path, metadata)
     shown = add_link_origin(rows, mapping.links_from) if metadata.all_columns else rows[list(CSV_COLUMNS)]
-    for end, table, graph in zip(ENDS, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
+    for end, table, graph in zip(SIDES, TABLE_COLUMNS, (mapping.source, mapping.target), strict=True):
         if graph.kept_apart:
             parts = [_table_and_id(id, graph.kept_apart) for id in optional_texts(shown[end])]
             shown = shown.assign(**{end: [id for _, id in parts], table: [name for name, _ in parts]})
@@ -158,21 +167,21 @@ def _table_and_id(id: str | None, tables: Sequence[str]) -> tuple[str, str | Non
 
 def write_csv_rows(rows: Rows, path: Path) -> int:
     """Write a table with a header; return the number of rows."""
-    check_text(rows.frame, path, rows.kind)
-    _write_fields(rows.with_origin(), path)
+    check_text(rows, path)
+    _write_fields(rows.with_origin(), path, rows.ends)
     return len(rows.frame)
 
 
-def _write_fields(frame: pd.DataFrame, path: Path) -> None:
+def _write_fields(frame: pd.DataFrame, path: Path, ends: tuple[str, ...] = SIDES) -> None:
     """Write a table, quoted where needed; refuse empty ids, which would read as missing."""
-    if any((frame[name] == "").any() for name in ENDS):
+    if any((frame[name] == "").any() for name in ends):
         raise_unsupported(path, {"": "has an empty id, which .csv cannot tell from none. Use .json."})
     shown = text_frame(frame)
     warn_about_formulas((text for name in shown if name in _FOREIGN_TEXTS for text in shown[name].tolist()), path)
     with atomic_file(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(map(csv_text, shown.columns)) + "\n")
+        file.write(",".join(map(quoted, shown.columns)) + "\n")
         rows = shown.itertuples(index=False, name=None)
-        file.writelines(",".join(csv_text(_field(cell)) for cell in row) + "\n" for row in rows)
+        file.writelines(",".join(quoted(_field(cell)) for cell in row) + "\n" for row in rows)
 
 
 def _field(value: object) -> str:
@@ -202,7 +211,7 @@ def write_json(mapping: Mapping, path: Path, metadata: MappingMetadata) -> int:
 
 def write_json_rows(rows: Rows, path: Path) -> int:
     """Write the head, and under its name the rows of a table; return how many."""
-    check_text(rows.frame, path, rows.kind)
+    check_text(rows, path)
     _write_objects(rows, path)
     return len(rows.frame)
 

@@ -19,8 +19,7 @@ def checksum(task: Task) -> str:
 def checksums(task: Task) -> dict[str, str]:
     """Return a checksum per part that training sees: graphs with texts and vectors, links to learn from, decisions.
 
-    Columns to compare and synonyms are "" where there are none, so that the checksum of the whole does not depend on
-    them then.
+    What few tasks have is "" where there is none, so that the checksum of the whole does not depend on it then.
     """
     return {
         "source graph": _of_graph(task.source),
@@ -30,6 +29,7 @@ def checksums(task: Task) -> dict[str, str]:
         "rejected pairs": _of([task.rejected]),
         "opinions of people": _of([*task.reviewed]),
         "columns to compare": _of([], _words(map(str, task.compared))) if task.compared else "",
+        "entities that are asked about": _of([task.asked]) if task.asked is not None else "",
         "synonyms": _of([], _words(map("\t".join, task.synonyms))) if task.synonyms else "",
     }
 

@@ -17,6 +17,7 @@ from mixtea.graph.labels import NO_LABEL, Labels, label_rank
 from mixtea.graph.terms import ENTITY_KINDS, INDIVIDUAL
 from mixtea.messages import visible
 
+SIDES = ("source", "target")  # of a task of two graphs
 MAX_NAMES_CACHED = 1 << 16  # of entities and of IRIs for display
 
 
@@ -116,6 +117,8 @@ class Graph:
         """
         stays = np.zeros(self.n_entities, dtype=bool)
         stays[kept] = True
+        if stays.all():
+            return self
         place = np.cumsum(stays) - 1
         triples = self.triples[stays[self.triples[:, 0]] & stays[self.triples[:, 2]]]
         inside = np.stack([place[triples[:, 0]], triples[:, 1], place[triples[:, 2]]], axis=1)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
+from mixtea.graph.graph import SIDES
+
 MARK = "#mixtea/"
-SIDES = ("source", "target")
 NOTES = tuple(f"{side}_ids" for side in SIDES)  # by which files note the namespaces that a user gave
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NewType, TypeVar
 
 import numpy as np
 
+from mixtea.compute.arrays import to_tensor
 from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys, positions
 from mixtea.graph.graph import Graph
 
@@ -129,7 +130,7 @@ class OpenIndex:
         """Return the entity indices of each side."""
         return self.joint.to_entities(0, self.rows[0]), self.joint.to_entities(1, self.rows[1])
 
-    @property
+    @cached_property
     def rows_with_triples(self) -> tuple[Any, Any]:
         return self.rows[0][: self.n_with_triples[0]], self.rows[1][: self.n_with_triples[1]]
 
@@ -192,7 +193,7 @@ def find_open_entities(
 
     def shuffled(entities: np.ndarray) -> torch.Tensor:
         order = torch.randperm(len(entities), generator=generator, device=generator.device)
-        return torch.as_tensor(entities, device=order.device)[order].to(device)
+        return to_tensor(entities, order.device)[order].to(device)
 
     connected = [shuffled(entities) for entities in task.unlabelled()]
     rows = connected

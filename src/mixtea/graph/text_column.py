@@ -234,11 +234,10 @@ def _coded(texts: pa.LargeBinaryArray) -> TextColumn:
 def _distinct_among(data: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> TextColumn:
     """Do so for groups of these sizes, distinct within each; only texts with a sketch in common are compared."""
     groups = np.split(sketches_of(data, offsets), np.cumsum(sizes)[:-1])
-    once, again = sketch_set(NO_BYTES), sketch_set(NO_BYTES)
+    once, again = sketch_set(NO_BYTES), sketch_set(NO_BYTES)  # 4 MiB each, of which few pages are touched
     for looks in groups:
-        here = sketch_set(looks)
-        again |= once & here
-        once |= here
+        again[looks[once[looks]]] = True
+        once[looks] = True
     alike = np.concatenate([again[looks] for looks in groups])
     if not alike.any():
         return TextColumn(data, offsets, np.arange(len(alike), dtype=np.int32))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -145,26 +145,21 @@ class AppliedFilter:
     def _in_namespaces(self, part: GraphData, prefixes: dict[str, str]) -> np.ndarray:
         if not self.filter.namespaces:
             return np.ones(len(part.ids), dtype=bool)
-        inside = np.zeros(len(part.ids), dtype=bool)
-        for word in self.filter.namespaces:
-            starts = (word, expand(word, prefixes))
-            here = np.array([name.startswith(starts) for name in part.ids], dtype=bool)
-            self._met("namespaces", word, here)
-            inside |= here
-        return inside
+        return self._are("namespaces", part.ids, prefixes, str.startswith)
 
-    def _are(self, option: str, iris: np.ndarray, prefixes: dict[str, str]) -> np.ndarray:
+    def _are(
+        self, option: str, iris: np.ndarray, prefixes: dict[str, str],
+        fits: Callable[[str, tuple[str, str]], bool] = lambda iri, meant: iri in meant,
+    ) -> np.ndarray:  # fmt: skip
         """Return bool, which IRIs are one of the option's words, as written or in full."""
         found = np.zeros(len(iris), dtype=bool)
         for word in getattr(self.filter, option):
-            here = (iris == word) | (iris == expand(word, prefixes))
-            self._met(option, word, here)
+            meant = (word, expand(word, prefixes))
+            here = np.array([fits(iri, meant) for iri in iris], dtype=bool)
+            if here.any():
+                self.unmet.discard((option, word))
             found |= here
         return found
-
-    def _met(self, option: str, word: str, here: np.ndarray) -> None:
-        if here.any():
-            self.unmet.discard((option, word))
 
     def warnings(self) -> Iterable[str]:
         if n := sum(self.obsolete):

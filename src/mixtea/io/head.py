@@ -11,11 +11,11 @@ from functools import cached_property
 from pathlib import Path
 
 from mixtea.io.safe.lines import BOM, UTF_8, encoding_of, encoding_of_start
-from mixtea.io.safe.open import first_bytes, keep_open
+from mixtea.io.safe.open import file_status, first_bytes, keep_open
 
 HEAD_BYTES = 1 << 16  # bytes
 MAX_HEAD_LINES = 50
-_heads: ContextVar[dict[tuple[Path, int, int, int], Head] | None] = ContextVar("mixtea_heads", default=None)
+_heads: ContextVar[dict[tuple[Path, tuple[int, int, int]], Head] | None] = ContextVar("mixtea_heads", default=None)
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,12 @@ def remembered_heads() -> Iterator[None]:
 
 def head_of(path: Path) -> Head:
     """Read the beginning of a file; an UnreadableError if it cannot be opened."""
-    if (heads := _heads.get()) is None:
+    heads, status = _heads.get(), file_status(path)
+    if heads is None or status is None:
         return _read_head(path)
-    try:
-        status = path.stat()
-    except (OSError, ValueError):  # of a path that cannot be
-        return _read_head(path)
-    key = (path, status.st_ino, status.st_size, status.st_mtime_ns)
-    if key not in heads:
-        heads[key] = _read_head(path)
-    return heads[key]
+    if (path, status) not in heads:
+        heads[path, status] = _read_head(path)
+    return heads[path, status]
 
 
 def text_encoding(path: Path) -> str:

@@ -19,6 +19,7 @@ from mixtea.graph.task import SPLITS, Task, no_links
 from mixtea.io.columns.hints import column_hints, compared_columns
 from mixtea.io.filter import AppliedFilter, GraphFilter
 from mixtea.io.formats.link_tables import LinkTable
+from mixtea.io.formats.registry import format_warnings
 from mixtea.io.formats.sssom import Slots
 from mixtea.io.head import remembered_heads
 from mixtea.io.links.embedded import extract_links, links_by_ids, shared_id_warnings
@@ -35,13 +36,11 @@ from mixtea.io.links.read import (
 )
 from mixtea.io.links.resolve import require_unique_labels
 from mixtea.io.load_graph import existing_path, find_split, read_folder_graphs, read_graph
-from mixtea.io.memory.dispatch import InMemory, Input, parse_inputs, path_of
-from mixtea.io.name_files import NameFiles, read_synonyms
-from mixtea.io.naming import NameColumns
+from mixtea.io.memory.objects import InMemory, Input, parse_inputs, path_of
+from mixtea.io.naming import NameColumns, NameFiles, read_synonyms
 from mixtea.io.options import LoadOptions, TextOrTexts, as_texts, check_option_types
 from mixtea.io.paths import PathOrStr, Paths, as_path, as_paths, plain_name, with_queries
 from mixtea.io.safe.limits import Limits, current_limits, use_limits
-from mixtea.io.sniff import format_warnings
 from mixtea.io.table_layout import use_separator
 from mixtea.io.vectors.load import with_vectors
 from mixtea.io.vectors.model_folder import model_folder
@@ -215,7 +214,7 @@ def load_task(
 def _with_vectors(task: Task, *given: Path | None) -> Task:
     *files, text_model = given
     graphs, warnings = with_vectors((task.source, task.target), files, text_model)
-    return replace(task, source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
+    return task.replace(source=graphs[0], target=graphs[1], warnings=(*task.warnings, *_logged(warnings)))
 
 
 def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
@@ -239,7 +238,7 @@ def _load_folder(folder: Path, fold: int | None, options: LoadOptions) -> Task:
     splits, warnings = _checked(files, source, target, problems, options, valid_share=1 / 3)
     more += multiple_link_warnings([everything], source, target)
     name, shown = folder.resolve().name, _logged([*_notes(source, target), *of_names, *of_synonyms, *more, *warnings])
-    return replace(_task(name, source, target, splits, shown, options, fold), synonyms=synonyms)
+    return _task(name, source, target, splits, shown, options, fold=fold, synonyms=synonyms)
 
 
 def _load_own(
@@ -283,9 +282,8 @@ def _load_own(
     for (split, _), table in zip(wanted, tables, strict=True):
         slots |= table.slots if split != "test" else {}
     compared = compared_columns(options.columns, source, target)
-    return replace(
-        _task(name, source, target, splits, shown, options), slots=slots, synonyms=synonyms, compared=compared
-    )
+    more: dict[str, Any] = {"slots": slots, "synonyms": synonyms, "compared": compared}
+    return _task(name, source, target, splits, shown, options, **more)
 
 
 def _notes(*graphs: Graph) -> list[str]:
@@ -301,10 +299,11 @@ def _link_table(one: Input, source: Graph, target: Graph, problems: Problems) ->
 
 def _task(
     name: str, source: Graph, target: Graph, splits: dict[str, np.ndarray], warnings: tuple[str, ...],
-    options: LoadOptions, fold: int | None = None,
+    options: LoadOptions, **more: Any,
 ) -> Task:  # fmt: skip
     train, valid, test, rejected = (splits.get(split, no_links()) for split in (*SPLITS, REJECTED))
-    return Task(name, source, target, train, valid, test, fold, warnings, rejected, options.links_from)
+    more |= {"warnings": warnings, "rejected": rejected, "links_from": options.links_from}
+    return Task.of_two(name, source, target, train, valid, test, **more)
 
 
 def _name(given: list[Input]) -> str:

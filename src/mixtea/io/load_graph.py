@@ -21,16 +21,14 @@ from mixtea.graph.terms import entity_kinds
 from mixtea.io.columns.hints import Hints, column_hints
 from mixtea.io.columns.rows import RowTable, convert_tables
 from mixtea.io.filter import AppliedFilter, GraphFilter
-from mixtea.io.formats.registry import read_graph_data
-from mixtea.io.formats.tsv import read_table
+from mixtea.io.formats.registry import detect_format, read_graph_data
+from mixtea.io.formats.tables import read_table
 from mixtea.io.head import remembered_heads
-from mixtea.io.memory.dispatch import GRAPH, InMemory, Input, parse_inputs
-from mixtea.io.name_files import NameFiles
-from mixtea.io.naming import NameColumns
+from mixtea.io.memory.objects import GRAPH, InMemory, Input, parse_inputs
+from mixtea.io.naming import NameColumns, NameFiles
 from mixtea.io.options import LoadOptions, as_texts, check_option_types
 from mixtea.io.paths import PathOrStr, Paths, as_paths, with_queries
 from mixtea.io.safe.limits import Limits, collect_unreadable, current_limits, use_limits
-from mixtea.io.sniff import detect_format
 from mixtea.io.table_layout import use_separator
 
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from mixtea.errors import DataError, Problems, shorten
+from mixtea.errors import DataError, Problems, listed
 from mixtea.graph.entity_table import Attributes
 from mixtea.graph.graph import Graph
-from mixtea.graph.labels import NAME_RANK, NO_LABEL, Labels
+from mixtea.graph.labels import Labels
 from mixtea.io.load_graph import read_graph
-from mixtea.io.memory.dispatch import parse_inputs
+from mixtea.io.memory.objects import parse_inputs
+from mixtea.io.naming import named_by
 from mixtea.io.safe.limits import current_limits
 
-MAX_COLUMNS_SHOWN = 20
 PredicateValues = frozenset[tuple[str, str]]  # of one entity: (predicate, value)
 
 
@@ -45,7 +45,8 @@ def read_new_rows(rows: Any, known: Graph) -> NewRows:
     problems.raise_if_any()
     described = np.r_[graph.triples[:, 0], graph.attributes.entity, graph.labels.entity]
     led_to = np.setdiff1d(graph.triples[:, 2], described)
-    graph = _named_alike(_with_values(graph, known), known)
+    graph = _with_values(graph, known)
+    graph = named_by(graph, known.name_predicates) if known.name_predicates else graph
     warnings = _column_warnings(graph, known)
     rows = np.setdiff1d(np.arange(graph.n_entities), led_to)
     place = known.find(graph.ids[rows])
@@ -66,15 +67,6 @@ def _with_values(graph: Graph, known: Graph) -> Graph:
     triples = graph.triples[~here]
     triples[:, 1] = (np.cumsum(~wanted) - 1)[triples[:, 1]]
     return replace(graph, triples=triples, relations=graph.relations[~wanted], attributes=attributes)
-
-
-def _named_alike(graph: Graph, known: Graph) -> Graph:
-    """Add labels by the predicates that name the known graph, where these are not of common vocabularies."""
-    if not known.name_predicates:
-        return graph
-    ranks = {predicate: min(rank, NAME_RANK) for rank, predicate in enumerate(known.name_predicates)}
-    labels = Labels.of_attributes(graph.attributes, lambda word: ranks.get(word, NO_LABEL))
-    return replace(graph, labels=labels.as_set(), name_predicates=known.name_predicates)
 
 
 def _column_warnings(graph: Graph, known: Graph) -> tuple[str, ...]:
@@ -98,8 +90,7 @@ def _columns(graph: Graph) -> dict[str, None]:
 
 
 def _join_names(graph: Graph, names: Any) -> str:
-    shown = [shorten(graph.shorten(name)) for name in names]
-    return ", ".join(shown[:MAX_COLUMNS_SHOWN]) + (", ..." if len(shown) > MAX_COLUMNS_SHOWN else "")
+    return listed([graph.shorten(name) for name in names])
 
 
 def _with_known_labels(graph: Graph, led_to: np.ndarray, known: Graph) -> Graph:

@@ -13,8 +13,7 @@ from mixtea.graph.labels import DEFAULT_LANGUAGES
 from mixtea.graph.terms import type_rows
 from mixtea.io.columns.hints import ColumnHints
 from mixtea.io.filter import GraphFilter
-from mixtea.io.name_files import NameFiles
-from mixtea.io.naming import NameColumns
+from mixtea.io.naming import NameColumns, NameFiles
 from mixtea.io.safe.limits import Limits
 
 TextOrTexts = str | Sequence[str] | None

@@ -1,4 +1,4 @@
-"""Find the layout of a text table: its header, the requested columns, and the separator.
+"""Find the layout of a table: the requested columns by their names and, in text, the header and the separator.
 
 A separator is the user's, a usual sign, or any sign that fits.
 """
@@ -6,7 +6,9 @@ A separator is the user's, a usual sign, or any sign that fits.
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,24 +16,103 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mixtea.errors import DataError
-from mixtea.io.formats.headers import (
-    EDGE_HEADERS,
-    TRIPLE_HEADERS,
-    Headers,
-    find_header,
-    repeated_name,
-)
 from mixtea.io.head import MAX_HEAD_LINES, Head
 from mixtea.io.safe.limits import UnreadableError
-from mixtea.io.safe.sandboxed.table_child import normalise_header
+from mixtea.io.safe.sandboxed.table_child import RELATIONS, find_header, normalise_header
+
+Headers = Sequence[tuple[str, ...]]
+TRIPLE_HEADERS: Headers = (
+    ("head", "relation", "tail"),
+    ("subject", "predicate", "object"),
+    ("source", "relation", "target"),
+    ("subject", "relation", "object"),
+    ("head", "predicate", "tail"),
+    ("h", "r", "t"),
+    ("s", "p", "o"),
+    ("subject", "property", "object"),
+    *((start, word, end) for start, end in (("source", "target"), ("from", "to"), ("start", "end"))
+      for word in ("relation", "type", "label")),
+    (":startid", ":type", ":endid"),
+)  # fmt: skip
+EDGE_HEADERS: Headers = [row[::2] for row in TRIPLE_HEADERS if len(row[0]) > 1]
+LINK_HEADERS: Headers = (
+    ("source", "target"),
+    ("subject", "object"),
+    ("head", "tail"),
+    ("left", "right"),
+    ("from", "to"),
+    *((f"{one}{what}", f"{other}{what}") for one, other in (
+        ("source", "target"), ("subject", "object"), ("src", "tgt"), ("left", "right"), ("ltable", "rtable"),
+    ) for what in ("id", "uri", "iri", "entity")),
+    *((f"{what}1", f"{what}2") for what in ("entity", "uri", "iri", "id", "source", "kg", "e", "ent")),
+)  # fmt: skip
+NAME_HEADERS: Headers = (
+    ("id", "text"),
+    ("id", "name"),
+    ("id", "label"),
+    ("entity", "text"),
+    ("entity", "name"),
+    ("entity", "label"),
+    ("id", "translation"),
+    ("entity", "translation"),
+)
+WORD_HEADERS: Headers = (("word", "translation"), ("source", "target"), ("from", "to"))
+
+ID_WORDS = ("item", "entity", "subject", "node", "concept", "term", "code", "identifier", "key", "resource", "url")
+ID_NAME = re.compile(
+    r":?(?:[\w -]*[a-z_ -])?(?:ID|URI|IRI|Id|Uri|Iri)|(?:[\w -]*[_ -])?(?:id|uri|iri)|geonameid"
+)  # not Madrid
+ID_WORDS_ANYWHERE = ("id", "uri", "iri", "identifier")  # in a column that is not the first one
+RELATION_WORDS = ("relation", "predicate", "property", "relationship", "edge", "type", "rel", "p", "r")
+
+
+def repeated_name(names: Sequence[str], places: Sequence[int]) -> str:
+    """Return the first requested column whose name another column has too; "" if there is none."""
+    found = [normalise_header(name) for name in names]
+    counts = Counter(found)
+    return next((names[place].strip() for place in places if counts[found[place]] > 1), "")
+
+
+def too_few_columns(path: Path, names: Sequence[str], headers: Headers) -> UnreadableError:
+    """Make the error of a table with fewer columns than these headers need."""
+    shown = f"{len(names)} column{'s' * (len(names) != 1)}"
+    todo = f"It needs {len(headers[0])}: {' or '.join(', '.join(header) for header in headers[:2])}."
+    return UnreadableError(path, None, ", ".join(names), shown, todo)
+
+
+def is_id_name(name: str) -> bool:
+    """Return whether a first column of this name holds ids."""
+    return normalise_header(name) in ID_WORDS or ID_NAME.fullmatch(name) is not None
+
+
+def find_id_column(names: Sequence[str], *, certain: bool = True) -> int | None:
+    """Return the position of the column of ids; None without one, or where the columns are those of triples.
+
+    A first column without a name holds them unless another has the name of one: pandas writes the index there. Where it
+    is not `certain` that these are names, a first line of three words may be a triple.
+    """
+    if is_triple_header(names) or len(names) < 2 or not all(names[1:]):
+        return None
+    if is_id_name(names[0]):
+        return 0
+    if find_header(names, EDGE_HEADERS) or not (certain or len(names) > 3 or not names[0]):
+        return None
+    place = next((place for place, name in enumerate(names) if normalise_header(name) in ID_WORDS_ANYWHERE), None)
+    return 0 if place is None and not names[0] else place
+
+
+def is_triple_header(names: Sequence[str]) -> bool:
+    """Return whether columns so called hold triples."""
+    return bool(find_header(names, TRIPLE_HEADERS)) or (
+        len(names) == 3 and normalise_header(names[1]) in RELATION_WORDS
+    )
+
 
 USUAL_SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)", " ": "spaces"}
 TAB = ("tab", "\\t")  # how a shell lets people write it
 PREFERRED_SEPARATORS = "#%^~:"
-SEPARATOR_CATEGORIES = frozenset(
-    {"Po", "Sm", "So", "Sk", "Sc", "Cc"}
-)  # no brackets, dashes, quotation marks, underscores
+SEPARATOR_CATEGORIES = frozenset({"Po", "Sm", "So", "Sk", "Sc", "Cc"})  # no brackets, dashes and quotation marks
 NO_SEPARATORS = frozenset("./@'\"`<>\r\n\v\f\0")  # of words, numbers, IRIs and addresses
 MIN_EVEN_ROWS = 0.9  # of the rows are as wide as the first: the others are mistakes
 _given: ContextVar[str] = ContextVar("separator", default="")
@@ -145,7 +226,6 @@ def _has_prefixes(rows: list[list[str]]) -> bool:
     )
 
 
-RELATIONS = ("relation", "relationship")
 SIGNS = frozenset({"=", "<", ">", "%", "?", "==", "≡", "⊑", "⊒"})
 
 
@@ -164,40 +244,22 @@ class Layout:
 
 def find_layout(path: Path, head: Head, kind: str, headers: Headers, *, links: bool = False) -> Layout:
     """Find the layout by a known header; else all columns, of which links may have more if these are measures."""
-    own, *_ = separators = possible_separators(kind, head)
-    for separator in separators:
-        for number, line in possible_headers(head):
-            names = split_line(line.removeprefix("#"), separator)
-            if places := find_header(names, headers):
-                return _named(path, number, names, places, separator, links)
-    n = len(headers[0])
-    if headers is TRIPLE_HEADERS:
-        _check_edges(path, head, separators)
+    for separator, number, names in possible_headers(kind, head):
+        if places := find_header(names, headers):
+            check_names(path, number, names, places, separator)
+            of_links = enumerate(map(normalise_header, names)) if links else ()
+            also = [place for place, name in of_links if name in RELATIONS and place not in places]
+            return Layout(separator, (*places, *also[:1]), len(names), number)
+    for separator, number, names in possible_headers(kind, head) if headers is TRIPLE_HEADERS else ():
+        if len(names) > 2 and find_header(names, EDGE_HEADERS):
+            raise no_relation_error(path, number, separator.join(names))
+    n, (own, *_) = len(headers[0]), (separators := possible_separators(kind, head))
     rows = {one: [split_line(line, one) for line in head.lines] for one in separators}
     separator = next((one for one in separators[1:] if _is_better(rows[one], rows[own], one, n)), own)
     if links and (more := _find_measures(rows[separator], n)) is not None:
         return Layout(separator, (0, 1, *more), len(rows[separator][0]))
     _check_width(path, {len(row) for row in rows[separator]}, n, links)
     return Layout(separator, tuple(range(n)), n)
-
-
-def _named(
-    path: Path, number: int, names: list[str], places: list[int], separator: str, links: bool
-) -> Layout:  # fmt: skip
-    check_names(path, number, names, places, separator)
-    also = (
-        [i for i, name in enumerate(names) if normalise_header(name) in RELATIONS and i not in places] if links else []
-    )
-    return Layout(separator, (*places, *also[:1]), len(names), number)
-
-
-def _check_edges(path: Path, head: Head, separators: list[str]) -> None:
-    """Say that a header names the ends of edges and no relation."""
-    for number, line in possible_headers(head):
-        for separator in separators:
-            names = split_line(line.removeprefix("#"), separator)
-            if len(names) > 2 and find_header(names, EDGE_HEADERS):
-                raise no_relation_error(path, number, line)
 
 
 def no_relation_error(path: Path, line: int | None, header: str) -> UnreadableError:
@@ -225,14 +287,13 @@ def _check_width(path: Path, widths: set[int], n: int, links: bool) -> None:
         raise UnreadableError(path, None, "", "2 columns, as links have, where a graph needs 3", todo)
 
 
-def possible_headers(head: Head) -> list[tuple[int, str]]:
-    """Return the comments at the beginning and the first line after them."""
-    found = []
-    for number, line in head.numbered:
-        found.append((number, line))
-        if not line.startswith("#"):
-            break
-    return found
+def possible_headers(kind: str, head: Head) -> Iterator[tuple[str, int, list[str]]]:
+    """Yield (separator, line, names) of the comments at the beginning and the first line after them."""
+    for separator in possible_separators(kind, head):
+        for number, line in head.numbered:
+            yield separator, number, split_line(line.removeprefix("#"), separator)
+            if not line.startswith("#"):
+                break
 
 
 def split_line(line: str, separator: str) -> list[str]:

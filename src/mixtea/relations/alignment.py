@@ -28,9 +28,19 @@ if TYPE_CHECKING:
 
 MAX_TRIPLES_PER_PAIR = 200  # statements between two ends, or classes of an entity: beyond, a single one says nothing
 COMPARISON_KINDS = ("relation", "attribute", "class")
-COLUMNS = ("kind", "source", "target", "relation", "inverse", "score", "count", "source_count", "target_count")
+RELATION_COLUMNS = (
+    "kind",
+    "source",
+    "target",
+    "relation",
+    "inverse",
+    "score",
+    "count",
+    "source_count",
+    "target_count",
+)
 MIN_SCORE = 0.1
-Z = 1.64  # standard errors below what was seen: nineteen times of twenty, the true share is greater
+LOWER_Z = 1.64  # standard errors below what was seen: nineteen times of twenty, the true share is greater
 EQUAL_RATIO = 0.5  # equal where the smaller share of the two directions is at least this part of the greater
 INVERSE_FACTOR = 0.9  # a pair is inverse where its score as such, times this, is greater: symmetric relations are not
 MAX_COUNTERPARTS = 20  # counterparts of an entity; of one that has more, none says anything
@@ -168,9 +178,9 @@ def normalized_value(text: str, datatype: str = "") -> str:
 class Relations:
     """Pairs of relations, of attribute predicates and of classes, the best score first in each kind.
 
-    `frame` has the columns of COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate with
-    literals in one graph at least, and in the other perhaps entities of these names; `source` and `target` are ids as
-    in the graphs; `relation` is that of the source to the target: equal, narrower, broader or inverse. `inverse` is
+    `frame` has the columns of RELATION_COLUMNS: `kind` is relation, attribute or class, an attribute being a predicate
+    with literals in one graph at least, and in the other perhaps entities of these names; `source` and `target` are ids
+    as in the graphs; `relation` is that of the source to the target: equal, narrower, broader or inverse. `inverse` is
     true where the target is read from its object to its subject. `score` is a cautious share: of the source's triples
     that the target has too (narrower), of the target's that the source has (broader), or the smaller of both. `count`
     triples met, of `source_count` and `target_count` that could have, each weighted by the probability of the mapping
@@ -227,7 +237,7 @@ def _aligned(kind: str, ours: Triples, theirs: Triples, near: ScoredPairs, far: 
     ends = {"source": ours.names[rows["first"]], "target": theirs.names[rows["second"]]}
     names = {side: pd.Series(ids, rows.index, dtype=object) for side, ids in ends.items()}
     rows = rows.assign(kind=kind, **names, relation=words, inverse=inverse, score=np.where(equal, less, more))
-    return _without_dominated(rows)[list(COLUMNS)]
+    return _without_dominated(rows)[list(RELATION_COLUMNS)]
 
 
 def _without_dominated(rows: pd.DataFrame) -> pd.DataFrame:
@@ -272,4 +282,4 @@ def lower_bound(met: np.ndarray, could: np.ndarray) -> np.ndarray:
     >>> lower_bound(np.array([1.0, 10.0, 5.0]), np.array([1.0, 10.0, 10.0])).round(2).tolist()
     [0.27, 0.79, 0.27]
     """
-    return wilson(met, np.maximum(could, np.maximum(met, 1e-9)), Z)[0]
+    return wilson(met, np.maximum(could, np.maximum(met, 1e-9)), LOWER_Z)[0]

@@ -1,4 +1,9 @@
-"""Matched neighbours that support a pair, from plain arrays: one local step of neighbour agreement. No torch."""
+"""Matched neighbours that support a pair: the index of neighbours, the formula, and one pair at a time.
+
+Two triples (a, r, x) and (b, r', y) support the pair (x, y) by the belief in (a, b) and the similarity of r and r',
+which is counted from the same beliefs. The voter `agreement` scores all pairs by the same index and formula
+(`voters/agreement_steps.py`); they take arrays of NumPy and of torch. No torch.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.scored_pairs import Array, ScoredPairs, distinct, group_sum
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import joint_triples, relation_numbers
 from mixtea.graph.task import Task
@@ -107,23 +112,74 @@ def _first_with_same_members(group: np.ndarray, members: np.ndarray) -> np.ndarr
     return found
 
 
+class NeighbourIndex(NamedTuple):
+    """The distinct triples of both graphs walked both ways, from `near` by `kind` to `far`, ascending; joint indices.
+
+    A relation r is the kind 2 r, its inverse 2 r + 1; `relations` are the joint indices of all, and `merged` [2, r] is
+    how many relations of the source and of the target graph each represents, `multiplicity` the same by step. `n_alike`
+    is how many neighbours `near` has by the kind; those who have too many are left out. The steps from an entity begin
+    at its place in `start`.
+    """
+
+    near: np.ndarray
+    kind: np.ndarray
+    far: np.ndarray
+    n_alike: np.ndarray
+    multiplicity: np.ndarray
+    start: np.ndarray
+    relations: np.ndarray
+    merged: np.ndarray
+
+    @classmethod
+    def of(cls, task: Task, *, shared_relations: bool) -> NeighbourIndex:
+        (head, relation, tail), relations, merged = merge_parallel(task, shared_relations=shared_relations)
+        n, n_kinds = task.joint_index.n, max(2 * len(relations), 1)
+        steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
+        key = distinct((steps[:, 0] * n_kinds + steps[:, 1]) * n + steps[:, 2])  # below 2**63 by far
+        first, far = key // n, key % n
+        _, place, count = np.unique(first, return_inverse=True, return_counts=True)
+        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
+        near, kind = first[kept] // n_kinds, first[kept] % n_kinds
+        multiplicity = merged[(near >= task.source.n_entities).astype(np.int64), kind // 2]
+        start = np.searchsorted(near, np.arange(n + 1))
+        return cls(near, kind, far[kept], count[place][kept], multiplicity, start, relations, merged)
+
+
+def step_weights(belief: Array, alike: Array, counts: tuple[Array, Array], n_pairs: Array) -> Array:
+    """Compute belief(a, b) alike(r, r') / sqrt(max(|N_r(a)|, |N_r'(b)|)) of two triples, for so many pairs of them.
+
+    N_r(a) are the neighbours of a by r: the more there are, the less evidence each is.
+    """
+    return belief * alike * counts[0].clip(min=counts[1]) ** -0.5 * n_pairs
+
+
+def relation_similarities(met: Array, could: tuple[Array, Array]) -> Array:
+    """Compute alike(r, r') = min(1, met / sqrt((could_r + 1) (could_r' + 1))), by the triples of both that met."""
+    return (met / ((could[0] + 1) * (could[1] + 1)) ** 0.5).clip(max=1)
+
+
+def could_meet(
+    steps: tuple[Array, Array, Array], sizes: tuple[int, int, int], believed: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
+    """Return [n_kinds] of each side: how many triples of a kind have both ends matched, as far as these are believed.
+
+    `steps` are near, kind and far; `believed` are sources, targets and the belief in each pair, in joint indices;
+    `sizes` are the numbers of source entities, of all entities, and of kinds.
+    """
+    (near, kind, far), (n_source, n, n_kinds), (source, target, belief) = steps, sizes, believed
+    matched = (group_sum(source, belief, n) + group_sum(target, belief, n)).clip(max=1)
+    both, ours = matched[near] * matched[far], near < n_source
+    return group_sum(kind[ours], both[ours], n_kinds), group_sum(kind[~ours], both[~ours], n_kinds)
+
+
 class Neighbourhood:
-    """The triples of both graphs walked both ways, the links, and the belief in further pairs."""
+    """The index of neighbours of a task, the links, and the belief in further pairs."""
 
     def __init__(self, task: Task, known: ScoredPairs, *, shared_relations: bool = True) -> None:
         self.task, self.shared, self.joint = task, shared_relations, task.joint_index
-        merged = merge_parallel(task, shared_relations=shared_relations)
-        (head, relation, tail), self.relations, self.n_merged = merged
-        self.n, self.n_kinds, n_source = self.joint.n, 2 * len(self.relations), self.joint.sizes[0]
-        steps = np.stack([np.r_[head, tail], np.r_[2 * relation, 2 * relation + 1], np.r_[tail, head]], axis=1)
-        key = np.sort((steps[:, 0] * self.n_kinds + steps[:, 1]) * self.n + steps[:, 2])  # below 2**63 by far
-        key = key[np.r_[True, key[1:] != key[:-1]][: len(key)]]
-        first, far = key // self.n, key % self.n
-        _, place, count = np.unique(first, return_inverse=True, return_counts=True)
-        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
-        self.near, self.kind, self.far = first[kept] // self.n_kinds, first[kept] % self.n_kinds, far[kept]
-        self.count = count[place][kept]
-        self.multiplicity = self.n_merged[(self.near >= n_source).astype(np.int64), self.kind // 2]
+        self.index = NeighbourIndex.of(task, shared_relations=shared_relations)
+        self.near, self.kind, self.far = self.index.near, self.index.kind, self.index.far
+        self.n, self.n_kinds = self.joint.n, 2 * len(self.index.relations)
         strong = known.belief > MIN_BELIEF
         self.source = np.r_[task.train[:, 0], known.source[strong]].astype(np.int64)
         theirs = np.r_[task.train[:, 1], known.target[strong]].astype(np.int64)
@@ -152,10 +208,7 @@ class Neighbourhood:
             for j in theirs.get(end, ())
         ]
         first, second = (np.array([row[side] for row in rows], dtype=np.int64) for side in (0, 1))
-        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
-        few = 1 / np.sqrt(np.maximum(self.count[first], self.count[second]))
-        n_pairs = self.multiplicity[first] * self.multiplicity[second]
-        weight = np.array([row[2] for row in rows]) * meaning * few * n_pairs
+        meaning, weight = self._weights(np.array([row[2] for row in rows]), first, second)
         columns = {"kind": self.kind[first], "other_kind": self.kind[second], "weight": weight}
         ends = self.near[first], self.joint.to_entities(1, self.near[second])
         return ScoredPairs(*ends, self.joint.shape, columns).where(meaning > MIN_RELATION_SIMILARITY)
@@ -180,19 +233,19 @@ class Neighbourhood:
         if not rows:
             return {}
         first, second = np.array(rows, dtype=np.int64).T
-        meaning = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
-        weight = meaning / np.sqrt(np.maximum(self.count[first], self.count[second]))
-        weight *= self.multiplicity[first] * self.multiplicity[second]
+        meaning, weight = self._weights(np.ones(len(rows)), first, second)
+        says = meaning > MIN_RELATION_SIMILARITY
+        ends = self.far[first[says]].tolist(), self.joint.to_entities(1, self.far[second[says]]).tolist()
         found: dict[tuple[int, int], float] = {}
-        for i, j, value in zip(
-            first[meaning > MIN_RELATION_SIMILARITY],
-            second[meaning > MIN_RELATION_SIMILARITY],
-            weight[meaning > MIN_RELATION_SIMILARITY],
-            strict=True,
-        ):
-            pair = (int(self.far[i]), self.joint.to_entity(1, int(self.far[j])))
-            found[pair] = found.get(pair, 0.0) + float(value)
+        for *pair, value in zip(*ends, weight[says].tolist(), strict=True):
+            found[pair[0], pair[1]] = found.get((pair[0], pair[1]), 0.0) + value
         return found
+
+    def _weights(self, belief: np.ndarray, first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return how similar the relations of pairs of steps are, and the weights of these pairs."""
+        count, n = self.index.n_alike, self.index.multiplicity
+        alike = self._relation_similarity(self.kind[first] * self.n_kinds + self.kind[second])
+        return alike, step_weights(belief, alike, (count[first], count[second]), n[first] * n[second])
 
     def believed(self, source: int) -> dict[int, float]:
         """Return the belief in each target of a source, by entity indices."""
@@ -202,7 +255,7 @@ class Neighbourhood:
 
     def prepare(self) -> None:
         """Build all indices now."""
-        _ = (self._by_far, self._by_near, self._by_source, self._alike)
+        _ = (self._by_far, self._by_source, self._alike)
 
     def described(self, support: ScoredPairs, places: Sequence[int]) -> list[str]:
         """Describe rows of the support, each end seen from its end of the pair: `capital: Rome ~ capitale: Rome`."""
@@ -221,7 +274,7 @@ class Neighbourhood:
 
         Of merged relations the first is named, and the others are counted.
         """
-        number, more = int(self.relations[kind // 2]), int(self.n_merged[side, kind // 2]) - 1
+        number, more = int(self.index.relations[kind // 2]), int(self.index.merged[side, kind // 2]) - 1
         graph, place = self._relation_places[number]
         name = graph.shorten(str(graph.relations[place])) + (f" and {more:,} more" if more > 0 else "")
         return name if kind % 2 else f"inverse of {name}"
@@ -243,12 +296,7 @@ class Neighbourhood:
         return order[starts[entity] : starts[entity + 1]]
 
     def _steps_from(self, entity: int) -> np.ndarray:
-        order, starts = self._by_near
-        return order[starts[entity] : starts[entity + 1]]
-
-    @cached_property
-    def _by_near(self) -> tuple[np.ndarray, np.ndarray]:
-        return _index(self.near, self.n)
+        return np.arange(self.index.start[entity], self.index.start[entity + 1])
 
     @cached_property
     def _by_far(self) -> tuple[np.ndarray, np.ndarray]:
@@ -276,15 +324,9 @@ class Neighbourhood:
         kinds = self.kind[sides[0][first]] * self.n_kinds + self.kind[sides[1][second]]
         key, where = np.unique(kinds, return_inverse=True)
         total = np.bincount(where, weight, minlength=len(key))
-        most = [
-            np.bincount(
-                self.kind[rows],
-                matched(pairs, side, self.near[rows]) * matched(pairs, side, self.far[rows]),
-                minlength=self.n_kinds,
-            ) + 1
-            for side, rows in enumerate(sides)
-        ]  # fmt: skip
-        return key, np.minimum(total / np.sqrt(most[0][key // self.n_kinds] * most[1][key % self.n_kinds]), 1)
+        believed, sizes = (self.source, self.target, self.belief), (self.joint.sizes[0], self.n, self.n_kinds)
+        could = could_meet((self.near, self.kind, self.far), sizes, believed)
+        return key, relation_similarities(total, (could[0][key // self.n_kinds], could[1][key % self.n_kinds]))
 
 
 def _index(of: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

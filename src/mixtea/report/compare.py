@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mixtea.decide.choose import Choice
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import DataError, Problems, shorten
 from mixtea.evaluation.mapping_files import PairFile, read_pairs
-from mixtea.evaluation.scores import are_links
+from mixtea.evaluation.scores import ENDS, are_links
 from mixtea.graph.graph import Graph
 from mixtea.io.safe.limits import current_limits
 from mixtea.runs.reader import StoredRun
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 NEW, GONE, CHANGED, UNCHANGED = "new", "gone", "changed", "unchanged"
 CHANGES = (NEW, GONE, CHANGED, UNCHANGED)
 COLUMNS = ("change", "source", "target_before", "target", "probability_before", "probability")
-ENDS = ["source", "target"]
 CHANGE_REASONS = {
     "source gone": "the source entity is no longer in its graph",
     "target gone": "the target entity is no longer in its graph",
@@ -81,14 +81,16 @@ def compare_mappings(
 ) -> pd.DataFrame:
     """Compare two mappings: of run folders, of files in any link format, or in memory.
 
-    Run folders are mapped with `how` (`precision` and others of `StoredRun.map`). Given links count as mapped; beside a
+    Run folders are mapped with `how` (`precision` and others of `Choice`). Given links count as mapped; beside a
     file without any of a run's given links, those whose source the file does not map are dropped. Ids are read as a run
     has them, if there is one; a file in the opposite direction is reversed. Pairs less probable than `min_probability`
     are left out.
     """
     problems = Problems(current_limits().max_problems)
     sides = [
-        StoredRun(one).map(with_given=True, **how) if isinstance(one, Path) and one.is_dir() else one
+        StoredRun(one).answers_.mapping(Choice(**how), with_given=True)
+        if isinstance(one, Path) and one.is_dir()
+        else one
         for one in (before, after)
     ]
     known = next((one for one in reversed(sides) if isinstance(one, Mapping)), None)

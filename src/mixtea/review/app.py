@@ -175,7 +175,8 @@ class Page:
         return self.show(
             "page.html.j2", **await self._card(reviewer), reviewer=reviewer, status=self._status(),
             filter=self.positions.position(reviewer).filter, voters=model.voters,
-            has_triples=any(degrees.any() for degrees in model.degrees), run=visible(self.state.run.name, 100),
+            has_triples=bool(model.task.source.n_triples or model.task.target.n_triples),
+            run=visible(self.state.run.name, 100),
         )  # fmt: skip
 
     async def current(self, request: Request) -> Response:

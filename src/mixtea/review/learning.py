@@ -80,7 +80,7 @@ def merge_decisions(task: Task, pairs: np.ndarray, same: np.ndarray, reliability
     log_odds = np.log(sure / (1 - sure)) * np.where(same[~fact], 1, -1)
     opinions = Reviewed(np.concatenate([task.reviewed.pairs, pairs[~fact]]),
                         np.concatenate([task.reviewed.log_odds, log_odds]))  # fmt: skip
-    return replace(task, train=train, valid=valid, test=task.test[asked], rejected=never, reviewed=opinions)
+    return task.replace(train=train, valid=valid, test=task.test[asked], rejected=never, reviewed=opinions)
 
 
 def _unlinked(task: Task, accepted: np.ndarray, given: np.ndarray) -> np.ndarray:

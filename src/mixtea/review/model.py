@@ -47,7 +47,7 @@ class Model:
     @cached_property
     def mapping(self) -> Mapping:
         """Return the mapping of the run; takes a moment for large graphs."""
-        return self.run.map()
+        return self.run.answers_.mapping()
 
     @cached_property
     def known(self) -> ScoredPairs:
@@ -57,10 +57,6 @@ class Model:
     def neighbourhood(self) -> Neighbourhood:
         """Return which pairs support which through the triples; takes a moment for large graphs."""
         return neighbourhood(self.task, self.known, self.run.config.shared_relations)
-
-    @cached_property
-    def degrees(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.task.source.degrees, self.task.target.degrees
 
     @cached_property
     def rows_by_target(self) -> tuple[np.ndarray, np.ndarray]:
@@ -89,7 +85,7 @@ class Model:
     def prepare(self) -> None:
         """Make all indices now, so that no request waits for them later."""
         self.neighbourhood.prepare()
-        _ = (self.rows_by_target, self.matched, self.degrees, self.source_index_of, self.target_index_of)
+        _ = (self.rows_by_target, self.matched, self.task.source.degrees, self.source_index_of, self.target_index_of)
 
     def find_pair(self, source: str, target: str) -> tuple[int, int]:
         """Return the indices of two ids, -1 for one that is not in its graph."""

@@ -14,8 +14,7 @@ from mixtea.review.card import Card
 from mixtea.review.decision import ACCEPT, ACTIONS, KNOWN, NONE, REJECT, REPEAT, Decision
 from mixtea.review.decisions import DecisionStore
 from mixtea.review.model import Model
-from mixtea.review.queue import Item
-from mixtea.review.queue_positions import QueuePositions
+from mixtea.review.queue import Item, QueuePositions
 from mixtea.review.state import STALE_CARD, ReviewState
 
 REPEAT_EVERY, REPEAT_AFTER = 15, 10  # decisions: one in so many is asked again, when so many others lie between

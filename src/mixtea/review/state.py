@@ -12,7 +12,7 @@ import numpy as np
 
 from mixtea.decide.mapping import Mapping
 from mixtea.errors import RunError
-from mixtea.graph.iris import SIDES
+from mixtea.graph.graph import SIDES
 from mixtea.messages import MAX_LABEL_LENGTH, visible
 from mixtea.review.card import Card, Cards
 from mixtea.review.decision import ACCEPT, AUDIT, UNSURE, Decision, DecisionIndex, pair_decisions

@@ -242,7 +242,7 @@ def pictures(model: Model) -> list[Picture]:
     path, about = model.folder / "history.json", model.run.about
     with clear_read_errors(path):
         history = pd.DataFrame(timed_history(read_json(path), about["n_epochs"], about["epoch_seconds"]))
-    candidates = model.run.predict(2)
+    candidates = model.run.answers_.candidates(2)
     _, links = findings.evaluation_links(model.task)
     rows, right = findings.check_mappings(candidates, links)
     shown = [

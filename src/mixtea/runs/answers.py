@@ -118,7 +118,8 @@ def check_answers(
     evidence_kinds: Mapping[str, EvidenceKind] | None = None,
 ) -> Answers:
     """Make answers from checked arrays; raise ValueError if they are not about this task."""
-    free = np.setdiff1d(np.arange(task.source.n_entities), task.closed_entities(0))
+    free = task.open_sources()
+    free = free[task.is_asked(0)[free]]
     p, k = len(free), min(CANDIDATES_STORED, task.target.n_entities)
     ranks = np.tile(np.arange(1, k + 1), p)
     if not (np.array_equal(mapping["source"], free) and np.array_equal(candidates["source"], free.repeat(k))):

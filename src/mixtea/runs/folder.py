@@ -29,7 +29,9 @@ from mixtea.council.trace import check_trace
 from mixtea.decide.answers import Answers
 from mixtea.errors import RunError, shorten
 from mixtea.evaluation.scores import split_table
+from mixtea.graph.graph import SIDES
 from mixtea.graph.task import Task
+from mixtea.io.safe.limits import MIB
 from mixtea.messages import visible
 from mixtea.runs import validate as checks
 from mixtea.runs.answers import (
@@ -42,7 +44,6 @@ from mixtea.runs.answers import (
 )
 from mixtea.runs.atomic import HISTORY, RUN_FILES, atomic_folder, flush, resolve_place
 from mixtea.runs.safe_read import (
-    MIB,
     RESTORE_ADVICE,
     array_forms,
     check_file,
@@ -178,6 +179,14 @@ def read_results(folder: Path) -> RunResults:
     return _results(folder, about)
 
 
+def read_learned(folder: Path) -> Learned:
+    """Read what a run learned beside vectors; an error names a damaged or invalid file."""
+    path = folder / "learned.json"
+    _check_file(folder, _manifest(folder), path.name)
+    with clear_read_errors(path):
+        return check_learned(read_json(path, MAX_BYTES[path.name]))
+
+
 def read_ids(folder: Path) -> tuple[str, list[str], list[str]]:
     """Read the checksum of a run's manifest, and the ids of both graphs in their order."""
     about = _manifest(folder)
@@ -303,16 +312,18 @@ def vocabulary(task: Task) -> dict[str, Any]:
 
 
 def graph_arrays(task: Task) -> dict[str, np.ndarray]:
-    """Return triples, links and rejected pairs as int64, the arrays of the texts; the user's vectors and reviews, if
-    any.
+    """Return triples, links and rejected pairs as int64, and the arrays of the texts.
+
+    The user's vectors, reviews and which entities are asked about are there where a task has such.
     """
     numbers = {"source_triples": task.source.triples, "target_triples": task.target.triples}
     numbers |= {name: getattr(task, name) for name in checks.PAIR_ARRAYS}
     texts = {**text_arrays(task.source, "source"), **text_arrays(task.target, "target")}
-    vectors = {f"{side}_vectors": getattr(task, side).vectors for side in checks.SIDES}
+    vectors = {f"{side}_vectors": getattr(task, side).vectors for side in SIDES}
     given = {name: np.ascontiguousarray(array, np.float32) for name, array in vectors.items() if array.size}
     reviews = dict(zip(checks.REVIEW_ARRAYS, map(np.ascontiguousarray, task.reviewed), strict=True))
     given |= reviews if len(task.reviewed.pairs) else {}
+    given |= {} if task.asked is None else {"asked": task.asked.astype(np.uint8)}
     return {name: np.ascontiguousarray(array, np.int64) for name, array in numbers.items()} | texts | given
 
 

@@ -25,7 +25,8 @@ from mixtea.runs.safe_read import check_forms, clear_read_errors, file_fingerpri
 from mixtea.runs.state_file import SAFETENSORS_TYPES, read_state_file, write_state_file
 from mixtea.runs.validate import check_config, check_task, check_vocabulary, graph_forms
 
-START_KIND = "mixtea start 3"
+START_KIND = "mixtea start 4"
+OTHER_RUNS = ("warm_start", "warm_checksum", "learned", "learned_checksum", "replaces")  # fields of the inputs
 OWN_FILES = re.compile(rf"{CHECKPOINT_NAME.pattern}|next\.safetensors")
 
 
@@ -33,8 +34,9 @@ OWN_FILES = re.compile(rf"{CHECKPOINT_NAME.pattern}|next\.safetensors")
 class TrainingInputs:
     """Inputs of a training, so that it can go on when the files they were read from are gone.
 
-    `warm_start` is the run that it began with, if any, and `warm_checksum` that of its run.json; `replaces` is that of
-    the run.json that the training is to replace.
+    `warm_start` is the run that it began with, if any, and `warm_checksum` that of its run.json; `learned` and
+    `learned_checksum` are those of the run whose weights and calibration it applies; `replaces` is the checksum of the
+    run.json that the training is to replace.
     """
 
     task: Task
@@ -42,6 +44,8 @@ class TrainingInputs:
     settings: dict[str, Any]
     warm_start: str | None = None
     warm_checksum: str | None = None
+    learned: str | None = None
+    learned_checksum: str | None = None
     replaces: str | None = None
 
     @property
@@ -54,6 +58,8 @@ class TrainingInputs:
         found = [f"{name} is {value!r}, not {others[name]!r}" for name, value in mine.items() if value != others[name]]
         if self.warm_start != other.warm_start:
             found.append(f"it began with {self.warm_start or 'no other run'}, not {other.warm_start or 'with none'}")
+        if self.learned != other.learned:
+            found.append(f"it applies what {self.learned or 'no run'} learned, not {other.learned or 'no run'}")
         same = checksum(self.task) == checksum(other.task) and np.array_equal(self.task.test, other.task.test)
         same = same and self.task.links_from == other.task.links_from
         return found if same else ["the graphs or links are others", *found]
@@ -135,6 +141,8 @@ class UnfinishedRun:
             "settings": start.settings,
             "warm_start": start.warm_start,
             "warm_checksum": None if start.warm_start is None else run_checksum(Path(start.warm_start)),
+            "learned": start.learned,
+            "learned_checksum": None if start.learned is None else run_checksum(Path(start.learned)),
             "replaces": run_checksum(self.out),
         }
         write_state_file(self.next, START_KIND, parts)
@@ -152,7 +160,7 @@ class UnfinishedRun:
             check_forms(kinds, graph_forms(kinds))
             task = check_task(held["about"], check_vocabulary(json.loads(held["vocabulary"])), held["arrays"])
             task = replace(task, warnings=tuple(map(str, held["warnings"])))
-            others = {name: held[name] for name in ("warm_start", "warm_checksum", "replaces")}
+            others = {name: held[name] for name in OTHER_RUNS}
             words = (held["about"]["task"], *others.values())
             if not all(type(word or "") is str for word in words) or type(held["about"]["fold"] or 0) is not int:
                 raise TypeError("the fields of the task and of other runs")
@@ -191,7 +199,7 @@ def resume_training(
             raise RunError(f"{work.out}: no interrupted training is there. Say what to train, as without --resume.")
         return begin_training(work, read, overwrite)
     if read is not None:
-        called = read() if work.path.exists() else replace(read(), warm_start=None)
+        called = read() if work.path.exists() else _without_other_runs(read())
         if differences := (start or _finished_inputs(work.out)).differences(called):
             other = "; ".join(differences)
             raise ConfigError(f"{work.out}: the training there is another: {other}. Say only --resume --out.")
@@ -213,11 +221,16 @@ def _is_result(out: Path, start: TrainingInputs | None) -> bool:
     if start is not None and run_checksum(out) in (None, start.replaces):
         return False
     found = _finished_inputs(out)
-    return start is None or not found.differences(replace(start, warm_start=None))
+    return start is None or not found.differences(_without_other_runs(start))
+
+
+def _without_other_runs(inputs: TrainingInputs) -> TrainingInputs:
+    """Return inputs as those of a finished run are known: without the runs that they name."""
+    return replace(inputs, warm_start=None, learned=None)
 
 
 def _finished_inputs(out: Path) -> TrainingInputs:
-    """Return the inputs of a finished run, to compare; without its warm start, which is not stored.
+    """Return the inputs of a finished run, to compare; without the runs that it began with, which are not stored.
 
     If the run is damaged, the error names the file.
     """

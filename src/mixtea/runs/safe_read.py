@@ -27,7 +27,6 @@ from mixtea.messages import visible
 RESTORE_ADVICE = "Restore it from a copy, or train again."
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # of a file; it cannot lead out of the folder
 MAX_REASON, MAX_JSON_PARTS = 300, 100_000
-MIB = 1 << 20
 Form = tuple[str, tuple[int | None, ...]]  # of an array: its kind, and its shape with None for any length
 _REFUSED_FILES = (
     (stat.S_ISLNK, "a link, which a run folder must not hold"),
@@ -66,13 +65,11 @@ def check_plain(path: Path, largest: int | None = None) -> None:
         raise RunError(
             f"{path}: {found.st_size:,} bytes, while no run needs more than {largest:,} there. {RESTORE_ADVICE}"
         )
-    if found.st_size >= MIN_SPARSE_BYTES and _is_hollow(path):
-        raise RunError(f"{path}: {found.st_size:,} bytes, nearly all of them holes that nobody wrote. {RESTORE_ADVICE}")
-
-
-def _is_hollow(path: Path) -> bool:
-    with _opened(path) as file:
-        return is_sparse(file)
+    if found.st_size >= MIN_SPARSE_BYTES:
+        with _opened(path) as file:
+            if is_sparse(file):
+                what = f"{found.st_size:,} bytes, nearly all of them holes that nobody wrote"
+                raise RunError(f"{path}: {what}. {RESTORE_ADVICE}")
 
 
 def _opened(path: Path) -> BufferedReader:

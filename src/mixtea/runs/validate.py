@@ -23,8 +23,8 @@ from mixtea.compute.arrays import (
     is_numbers,
 )
 from mixtea.config import PRESETS, Config
-from mixtea.council.trace import COLUMNS
-from mixtea.graph.graph import Graph
+from mixtea.council.trace import TRACE_COLUMNS
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.synonym_groups import merge_groups
 from mixtea.graph.task import SPLITS, Reviewed, Task
 from mixtea.io.columns.hints import MAX_WEIGHT, ComparedColumns
@@ -34,7 +34,6 @@ from mixtea.runs.safe_read import PLAIN_NAME, Form
 from mixtea.runs.validate_text import check_texts, text_forms
 from mixtea.voters.base import EVIDENCE_KINDS, MAX_SCORE
 
-SIDES = ("source", "target")
 MAX_EPOCHS = 1_000_000
 _DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:\d{1,3})?")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -44,8 +43,12 @@ def is_count(value: Any, most: int = 2**53) -> bool:
     return type(value) is int and 0 <= value <= most
 
 
+def is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(type(word) is str for word in value)
+
+
 def is_text_dict(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(word) is str for word in value.values())
+    return isinstance(value, dict) and is_texts([*value.values()])
 
 
 _RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: required, and its check
@@ -126,10 +129,8 @@ def check_config(settings: Any) -> Config:
 
 def is_slot_row(row: Any) -> bool:
     """Check for two ids, and SSSOM slots of a link between them."""
-    return (
-        isinstance(row, list) and len(row) == 3 and all(type(end) is str for end in row[:2])
-        and is_text_dict(row[2]) and row[2].keys() <= {*SLOTS}
-    )  # fmt: skip
+    is_row = isinstance(row, list) and len(row) == 3 and is_texts(row[:2]) and is_text_dict(row[2])
+    return is_row and row[2].keys() <= {*SLOTS}
 
 
 WORD_LISTS = ("name_predicates", "kept_apart")  # of a graph, where it has some
@@ -139,20 +140,17 @@ def check_vocabulary(vocabulary: Any) -> dict[str, Any]:
     """Check vocabulary.json: of both sides ids and relations, each once, and prefixes; slots of links; synonyms."""
     for side in SIDES:
         words = vocabulary[side]
-        for name in ("ids", "relations"):
-            found = words[name]
-            if not isinstance(found, list) or not all(type(word) is str for word in found):
+        lists = {"ids": words["ids"], "relations": words["relations"]}
+        lists |= {name: words.get(name, []) for name in WORD_LISTS}
+        for name, found in lists.items():
+            if not is_texts(found):
                 raise TypeError(f"the {name} of the {side} are not a list of texts")
-            if len(set(found)) != len(found):
+            if name in ("ids", "relations") and len(set(found)) != len(found):
                 raise ValueError(f"the {name} of the {side} repeat a text")
         if not is_text_dict(words.get("prefixes", {})):
             raise TypeError(f"the prefixes of the {side} are not texts")
         if type(words.get("iri", "")) is not str:
             raise TypeError(f"the IRI of the {side} is not a text")
-        for name in WORD_LISTS:
-            listed = words.get(name, [])
-            if not isinstance(listed, list) or not all(type(word) is str for word in listed):
-                raise TypeError(f"the {name} of the {side} are not a list of texts")
     if not all(map(is_slot_row, vocabulary.get("slots", []))):
         raise TypeError("what is said of a link is not a texts")
     check_synonyms(vocabulary.get("synonyms", []))
@@ -173,10 +171,8 @@ def check_compared(pairs: Any) -> None:
 
 def check_synonyms(groups: Any) -> None:
     """Check that these are groups of words as a task has them: in order, and no word in two of them."""
-    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
-        raise TypeError("the synonyms are not groups")
-    if not all(type(word) is str for group in groups for word in group):
-        raise TypeError("a synonym is not a text")
+    if not isinstance(groups, list) or not all(map(is_texts, groups)):
+        raise TypeError("the synonyms are not groups of texts")
     if merge_groups(groups) != tuple(map(tuple, groups)):
         raise ValueError("the synonyms are not in order, or a word is in two groups")
 
@@ -192,11 +188,12 @@ REVIEW_ARRAYS: dict[str, Form] = {"reviewed": ("I64", (None, 2)), "reviewed_log_
 
 
 def graph_forms(names: Iterable[str]) -> dict[str, Form]:
-    """Return the expected arrays of graphs.safetensors; vectors and reviews are only where a task has such."""
+    """Return the expected arrays of graphs.safetensors; vectors, reviews and `asked` only where a task has such."""
     there = {*names}
     own = {f"{side}_vectors" for side in SIDES} & there
     reviews = REVIEW_ARRAYS if REVIEW_ARRAYS.keys() & there else {}
-    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | reviews
+    asked: dict[str, Form] = {"asked": ("U8", (None,))} if "asked" in there else {}
+    return GRAPH_FORMS | dict.fromkeys(own, ("F32", (None, None))) | reviews | asked
 
 
 def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arrays) -> Task:
@@ -215,10 +212,21 @@ def check_task(about: Mapping[str, Any], vocabulary: dict[str, Any], arrays: Arr
         raise ValueError("there is no training link")
     train, valid, test, rejected = (arrays[name] for name in PAIR_ARRAYS)
     slots = {(one, other): slots_of_link for one, other, slots_of_link in vocabulary.get("slots", [])}
-    links = (train, valid, test, about["fold"], (), rejected, links_from, slots, reviewed)
+    more = {"fold": about["fold"], "rejected": rejected, "links_from": links_from, "slots": slots, "reviewed": reviewed}
     synonyms = tuple(map(tuple, vocabulary.get("synonyms", [])))
     compared = tuple(ComparedColumns(*pair) for pair in vocabulary.get("compared", []))
-    return Task(about["task"], source, target, *links, synonyms, compared)
+    more |= {"synonyms": synonyms, "compared": compared, "asked": _asked(arrays, source.n_entities + target.n_entities)}
+    return Task.of_two(about["task"], source, target, train, valid, test, **more)
+
+
+def _asked(arrays: Arrays, n: int) -> np.ndarray | None:
+    """Read which entities are asked about, if not all are."""
+    if "asked" not in arrays:
+        return None
+    asked = arrays["asked"]
+    if len(asked) != n or asked.max(initial=0) > 1:
+        raise ValueError("which entities are asked about")
+    return asked.astype(bool)
 
 
 def _reviewed(arrays: Arrays) -> Reviewed:
@@ -276,7 +284,7 @@ def vector_type(config: Config) -> str:
 
 def trace_forms(n_voters: int) -> dict[str, Form]:
     """Return the expected arrays of votes.safetensors."""
-    return dict.fromkeys(COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
+    return dict.fromkeys(TRACE_COLUMNS, ("I32", (None,))) | {"voters": ("U8", (None, -(-n_voters // 8)))}
 
 
 def opinion_forms(names: Sequence[str], config: Config) -> dict[str, Form]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from mixtea.compute import distributed
-from mixtea.compute.memory import CHUNK_BYTES, enough_memory, row_blocks, sweep
+from mixtea.compute.memory import GATHERED_BYTES, enough_memory, row_blocks, sweep
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import aligned_rows, products_at, similarities, unit, width
 from mixtea.errors import ConfigError
@@ -17,6 +18,7 @@ from mixtea.errors import ConfigError
 SAFE_EXPONENT = 40.0  # exp(40) times a million columns is far from float32's largest number
 
 
+@enough_memory()
 def pseudo_mapping_loss(
     source_vectors: Tensor,
     target_vectors: Tensor,
@@ -118,7 +120,6 @@ class _CrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    @enough_memory()
     def forward(
         ctx: Any, scaled: Tensor, target: Tensor, mass: Tensor, rows: Tensor, columns: Tensor, spike: Tensor,
         bound: float, block_size: int | None, mib: int | None,
@@ -126,21 +127,20 @@ class _CrossEntropy(torch.autograd.Function):
         gradient = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
 
         def run(mib: int) -> tuple[Tensor, Tensor, Tensor]:
-            return _partition_of_rows(scaled, target, mass, bound, mine, block_size, mib, gradient)
+            blocks = row_blocks(mine.start, mine.stop, row_bytes, scaled.device, block_size, mib)
+            return _partition_of_rows(scaled, wide, len(target), mass, bound, mine, blocks, gradient)
 
-        mine = distributed.own_rows(len(scaled))
-        loss, d_scaled, d_target = sweep(run, width(target), scaled.device, mib)
-        distributed.add_up(loss)
+        mine, wide = distributed.own_rows(len(scaled)), aligned_rows(target)
+        row_bytes = width(wide)
+        loss, d_scaled, d_target = sweep(run, row_bytes, scaled.device, mib)
+        distributed.add_up(loss, *((d_target,) if gradient else ()))
         if gradient:
-            distributed.add_up(d_target)
             d_scaled = distributed.gather(d_scaled, len(scaled))
-            _subtract(d_scaled, rows, target, columns, spike)
-            _subtract(d_target, columns, scaled, rows, spike)
+            _subtract(spike, (d_scaled, rows, target, columns), (d_target, columns, scaled, rows))
             ctx.gradients = (d_scaled, d_target)
-        return loss - spike @ products_at(scaled, target, rows, columns, CHUNK_BYTES[scaled.device.type])
+        return loss - spike @ products_at(scaled, target, rows, columns, GATHERED_BYTES[scaled.device.type])
 
     @staticmethod
-    @enough_memory()
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         d_scaled, d_target = ctx.gradients
         if _graph_is_kept():
@@ -149,22 +149,24 @@ class _CrossEntropy(torch.autograd.Function):
         return d_scaled.mul_(gradients[0]), d_target.mul_(gradients[0]), *(None,) * 7
 
 
-def _subtract(out: Tensor, index: Tensor, vectors: Tensor, at: Tensor, weight: Tensor) -> None:
-    """Compute out[index_p] -= weight_p vectors[at_p] for every p, some thousands at a time.
+def _subtract(weight: Tensor, *sides: tuple[Tensor, Tensor, Tensor, Tensor]) -> None:
+    """Compute out[index_p] -= weight_p vectors[at_p] for every p and each side, some thousands at a time.
 
-    If memory runs out on the way, it goes on where it was: what is subtracted is not subtracted again.
+    A side is (out, index, vectors, at). If memory runs out on the way, it goes on where it was: what is subtracted is
+    not subtracted again.
     """
-    row_bytes, done = max(1, vectors.shape[1] * vectors.element_size()), 0
+    out, _, vectors, _ = sides[0]
+    row_bytes, left = max(1, vectors.shape[1] * vectors.element_size()), [(side, 0) for side in sides]
 
     def run(mib: int) -> None:
-        nonlocal done
         at_once = max(1, (mib << 20) // row_bytes)
-        while done < len(index):
+        while left:
+            (out, index, vectors, at), done = left[0]
             part = slice(done, done + at_once)
             out.index_add_(0, index[part], vectors.index_select(0, at[part]).mul_(-weight[part, None]))
-            done += at_once
+            left[:1] = [(left[0][0], part.stop)] if part.stop < len(index) else []
 
-    sweep(run, row_bytes, out.device, max(1, CHUNK_BYTES[out.device.type] >> 20))
+    sweep(run, row_bytes, out.device, max(1, GATHERED_BYTES[out.device.type] >> 20))
 
 
 def _graph_is_kept() -> bool:
@@ -175,19 +177,21 @@ def _graph_is_kept() -> bool:
 def _partition_of_rows(
     scaled: Tensor,
     target: Tensor,
+    m: int,
     mass: Tensor,
     bound: float,
     mine: slice,
-    block_size: int | None,
-    mib: int | None,
+    blocks: Sequence[slice],
     gradient: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the loss of rows `mine`, its gradient to them, and to all targets."""
+    """Compute the loss of rows `mine`, cut into blocks, its gradient to them, and to the m targets.
+
+    Rows of `target` beyond m are padding.
+    """
     log_totals = scaled.new_empty(mine.stop - mine.start)
     d_scaled = scaled.new_empty(mine.stop - mine.start if gradient else 0, scaled.shape[1])
-    m, target = len(target), aligned_rows(target)
     d_target = torch.zeros_like(target) if gradient else target
-    for rows in row_blocks(mine.start, mine.stop, width(target), scaled.device, block_size, mib):
+    for rows in blocks:
         block = similarities(scaled[rows], target, m)
         here = slice(rows.start - mine.start, rows.stop - mine.start)
         if bound > SAFE_EXPONENT:

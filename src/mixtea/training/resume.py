@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from mixtea.compute.arrays import State, as_array, as_arrays, as_tensors, check_history, check_numbers, check_same_form
+from mixtea.compute.arrays import (
+    State,
+    as_arrays,
+    as_numpy,
+    as_tensors,
+    check_history,
+    check_numbers,
+    check_same_form,
+    to_tensor,
+)
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
 from mixtea.voters.votes import votes_of_state, votes_state
@@ -31,7 +40,7 @@ def training_state(trainer: Trainer) -> State:
         "student": as_arrays(trainer.student.state_dict()),
         "teacher": as_arrays(trainer.teacher.state_dict()),
         "optimiser": optimiser_state(trainer.optimiser),
-        "generator": as_array(trainer.generator.get_state()),
+        "generator": as_numpy(trainer.generator.get_state()),
         "threads": torch.get_num_threads(),
         "negatives": trainer.negatives.state_dict(),
         "votes": None if trainer.votes is None else votes_state(trainer.votes),
@@ -91,7 +100,7 @@ def _restore(trainer: Trainer, state: State) -> None:
     trainer.stopping.load_state_dict(state["progress"], trainer.student, n_epochs)
     trainer.history, trainer.lowered = list(state["history"]), dict(state["lowered"])
     trainer.seconds_before = float(state["seconds"])
-    trainer.generator.set_state(torch.from_numpy(state["generator"]))
+    trainer.generator.set_state(to_tensor(state["generator"]))
 
 
 def optimiser_state(optimiser: torch.optim.Optimizer) -> State:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mixtea.callbacks import active_callbacks, report_step
 from mixtea.compute import distributed
-from mixtea.compute.arrays import State
+from mixtea.compute.arrays import State, to_tensor
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import fast_products, unit_rows
 from mixtea.config import Config
@@ -28,16 +29,14 @@ from mixtea.errors import DivergedError, ProcessLostError
 from mixtea.evaluation.metrics import both_directions
 from mixtea.graph.joint_index import find_open_entities
 from mixtea.graph.task import Task
-from mixtea.training import schedule
-from mixtea.training.alignment_loss import alignment_loss
+from mixtea.training.alignment_loss import Negatives, alignment_loss
 from mixtea.training.early_stopping import EarlyStopping, Record, Trained, count_votes
 from mixtea.training.fuse import fuse, rectify
-from mixtea.training.negatives import Negatives
 from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
 from mixtea.voters.base import Voter
-from mixtea.voters.learned import Learned
+from mixtea.voters.learned import Learned, LearnedView
 
 logger = logging.getLogger(__name__)
 Keep = Callable[[int, Callable[[], State]], None]
@@ -81,8 +80,12 @@ class Trainer:
         start: WarmStart | None = None,
         voters: Sequence[Voter] | None = None,
         given: Learned | None = None,
+        views: Mapping[str, LearnedView] = {},
     ) -> None:
-        """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`."""
+        """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`.
+
+        `views` are the weights of names and values that are kept from an earlier one.
+        """
         self.task, self.config = task, config
         voters = bind_voters(task, config, config.voters) if voters is None else voters
         self.generator = torch.Generator(device).manual_seed(config.seed)
@@ -94,7 +97,7 @@ class Trainer:
             logger.info("a warm start: %d of %d entities are known", n_known, len(self.student.entity))
             self.teacher.load_state_dict(self.student.state_dict())
         joint = task.joint_index
-        self.links, self.valid = (torch.as_tensor(joint.of_pairs(p), device=device) for p in (task.train, task.valid))
+        self.links, self.valid = (to_tensor(joint.of_pairs(p), device) for p in (task.train, task.valid))
         self.entities = find_open_entities(task, self.generator, device, without_triples=cover_isolated(voters))
         self.negatives = Negatives(task, config, self.structure, self.generator)
         self.learns_more = (config.pseudo_weight > 0 or not config.max_epochs) and 0 not in self.entities.shape
@@ -105,6 +108,7 @@ class Trainer:
                 len(task.valid), config.valid_needed,
             )  # fmt: skip
         self.council = Council(task, config, voters, self.entities, self.generator, given)
+        self.council.apply_views(views)
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)
@@ -133,20 +137,22 @@ class Trainer:
         `resume.restore_training` goes on. The training does not depend on what callbacks do with the vectors.
         """
         trained = Trained(self.student, self.trace, self.entities, history=self.history)
-        self.began, callbacks = time.perf_counter(), active_callbacks()
+        self.began = time.perf_counter()
+        on_epoch, on_vectors = active_callbacks("on_epoch"), active_callbacks("on_vectors")
         try:
             if self.forms_belief and not self.history and self.council.opinions is None:
                 self.council.prepare()
                 if self.council.opinions is not None:
                     found = self.answer() | {"seconds": self.seconds()}  # in every process, for they talk about it
-                    for callback in callbacks:
+                    for callback in active_callbacks():
                         callback.on_answer(found)
                 if keep is not None:
                     keep(0, partial(training_state, self))
             while len(self.history) < self.config.max_epochs and not self.stopping.ended:
                 record = self.epoch(len(self.history) + 1)
-                for callback in callbacks:
+                for callback in on_epoch:
                     callback.on_epoch(record)
+                for callback in on_vectors:
                     callback.on_vectors(record["epoch"], self.encoded)
                 if keep is not None:
                     keep(record["epoch"], partial(training_state, self))
@@ -213,7 +219,8 @@ class Trainer:
         voted = {} if config.encode_twice or not self.learns_from_votes else self.vote(epoch)  # nothing is held yet
         vectors = self.student(self.generator)  # line 4
         loss_a = alignment_loss(vectors, links, self.negatives.draw(epoch, links, vectors), config.margin)  # line 5
-        loss_a = loss_a + self.negatives.of_rejected(vectors)
+        if len(self.task.rejected):
+            loss_a = loss_a + self.negatives.of_rejected(vectors)
         record: Record = {"loss_alignment": loss_a, "lambda": weight, "learning_rate": rate, "momentum": momentum}
         if not self.learns_from_votes:
             loss_a.backward()
@@ -229,7 +236,7 @@ class Trainer:
         if config.concat_weights == "trained":
             record |= {f"concat_{name}": share for name, share in self.student.block_weights().items()}
         self.optimiser.step()
-        schedule.update_teacher(self.teacher, self.student, momentum)  # line 10
+        update_teacher(self.teacher, self.student, momentum)  # line 10
         return self.as_numbers(record, epoch)
 
     def vote(self, epoch: int) -> Record:
@@ -260,11 +267,11 @@ class Trainer:
 
     def begin(self, epoch: int) -> tuple[float, float, float]:
         """Return the learning rate, lambda and the teacher's momentum of an epoch; clear the gradients."""
-        rate = self.lowered.get("factor", 1.0) * schedule.learning_rate(epoch, self.config)
+        rate = self.lowered.get("factor", 1.0) * learning_rate(epoch, self.config)
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.optimiser.zero_grad(set_to_none=True)
-        return rate, schedule.ramp_up(epoch, self.config), schedule.teacher_momentum(epoch, self.config)
+        return rate, ramp_up(epoch, self.config), teacher_momentum(epoch, self.config)
 
     @property
     def learns_from_votes(self) -> bool:
@@ -354,3 +361,29 @@ def share_changed(before: Tensor, after: Tensor) -> float:
     total = len(before) + len(after)
     both = torch.cat([before, after]).unique(dim=0) if total else before
     return (2 * len(both) - total) / max(len(both), 1)
+
+
+@torch.no_grad()
+def update_teacher(teacher: nn.Module, student: nn.Module, momentum: float) -> None:
+    """Update theta_tea <- m theta_tea + (1 - m) theta_stu (Eq. 7)."""
+    for old, new in zip(teacher.parameters(), student.parameters(), strict=True):
+        old.lerp_(new, 1 - momentum)
+
+
+def teacher_momentum(epoch: int, config: Config) -> float:
+    """Return m, or min(1 - 1/epoch, m) with warm-up: a copy of the student after epoch 1."""
+    return min(1 - 1 / epoch, config.momentum) if config.momentum_warmup else config.momentum
+
+
+def ramp_up(epoch: int, config: Config) -> float:
+    """Compute lambda of Eq. 15: pseudo_weight * exp(-5 (1 - e/ramp)^2), pseudo_weight from epoch ramp on."""
+    missing = max(0.0, 1 - epoch / config.ramp_up_epochs) if config.ramp_up_epochs else 0.0
+    return config.pseudo_weight * math.exp(-5 * missing**2)
+
+
+def learning_rate(epoch: int, config: Config) -> float:
+    """Return the rate of an epoch: halved every lr_halve_every epochs, or on a cosine that is 0 after max_epochs."""
+    if config.lr_decay == "cosine":
+        return config.learning_rate * (1 + math.cos(math.pi * (epoch - 1) / config.max_epochs)) / 2
+    halvings = (epoch - 1) // config.lr_halve_every if config.lr_halve_every else 0
+    return config.learning_rate * 0.5**halvings

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mixtea.compute.scored_pairs import SCORE, ScoredPairs, as_numpy
+from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.council.council import Council
 from mixtea.council.opinions import Opinions, calibrated_opinions, compute_belief, score_factors, total_score
 from mixtea.decide.decode import StoredOpinions
@@ -19,17 +20,24 @@ from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
+from mixtea.voters.learned import LearnedView
 
 SPREAD_ROUNDS = 3  # in which vectors reach new entities among new ones
 MIN_COMMON_LINKS = 0.9  # share of training links that an earlier hold-out had: then it holds for these too
 
 
 class WarmStart(NamedTuple):
-    """An earlier task, the parameters of its student, and the last opinions of its voters."""
+    """An earlier task, the parameters of its student, the last opinions of its voters, and the weights of views."""
 
     task: Task
     student: Mapping[str, Tensor]
     last: StoredOpinions | None = None
+    views: Mapping[str, LearnedView] = {}
+
+    def kept_views(self, task: Task) -> Mapping[str, LearnedView]:
+        """Return the weights of names and values that still hold, since the training links are mostly the same."""
+        place = [_indices(old, new) for old, new in _sides(self.task, task)]
+        return self.views if _links_in_common(self.task, task, place) >= MIN_COMMON_LINKS else {}
 
 
 @torch.no_grad()
@@ -118,15 +126,15 @@ def copy_vectors(student: Encoder, old: Mapping[str, Tensor], old_task: Task, ta
         current[name].copy_(old[name])
     known = _entities(old_task, task)
     device, dtype = current["entity"].device, current["entity"].dtype
-    there = torch.from_numpy(known >= 0).to(device)
-    current["entity"][there] = old["entity"].to(device, dtype)[torch.from_numpy(known[known >= 0]).to(device)]
+    there = to_tensor(known >= 0, device)
+    current["entity"][there] = old["entity"].to(device, dtype)[to_tensor(known[known >= 0], device)]
     _from_neighbours(current["entity"], there, student)
     if "relation" in current:
         if _n_relations(old_task, student) != len(old["relation"]):
             raise ConfigError("A warm start needs the setting shared_relations of the earlier run.")
         number = _relations(old_task, task, student.config.shared_relations)
-        kept = torch.from_numpy(number >= 0).to(device)
-        current["relation"][kept] = old["relation"].to(device, dtype)[torch.from_numpy(number[number >= 0]).to(device)]
+        kept = to_tensor(number >= 0, device)
+        current["relation"][kept] = old["relation"].to(device, dtype)[to_tensor(number[number >= 0], device)]
     for name, norm in fresh.items():  # as long as random ones: the longer a vector, the slower it turns
         current[name].mul_(norm / current[name].norm())
     return int((known >= 0).sum())

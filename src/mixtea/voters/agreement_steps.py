@@ -1,7 +1,6 @@
 """Neighbour agreement, in the manner of PARIS: a pair is likely whose neighbours are matched to each other.
 
-Two triples (a, r, x) and (b, r', y) support the pair (x, y) by the belief in (a, b) and the similarity of r and r',
-which is counted from the same beliefs.
+All pairs at once, by the index and the formula of `relations/neighbours.py`.
 """
 
 from __future__ import annotations
@@ -12,12 +11,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mixtea.compute.arrays import to_tensor
 from mixtea.compute.memory import FEWER_PAIRS, enough_memory, sweep
-from mixtea.compute.scored_pairs import ScoredPairs, pairs_of_keys
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.config import Config
 from mixtea.graph.joint_index import JointIndex, OpenIndex
 from mixtea.graph.task import Task
-from mixtea.relations.neighbours import MAX_NEIGHBOURS_PER_RELATION, MIN_BELIEF, MIN_RELATION_SIMILARITY, merge_parallel
+from mixtea.relations.neighbours import (
+    MIN_BELIEF,
+    MIN_RELATION_SIMILARITY,
+    NeighbourIndex,
+    could_meet,
+    relation_similarities,
+    step_weights,
+)
 
 STEPS_PER_BLOCK, STEP_BYTES = {"cpu": 1_000_000, "cuda": 4_000_000}, 160  # pairs of triples at a time, and each one's
 MAX_DENSE_PAIRS = 1 << 20  # pairs of relations up to which each has a place; more would take longer than the triples
@@ -41,26 +48,16 @@ class FarEnds(NamedTuple):
 class AgreementSteps:
     """score(x, y) = log(1 + sum of belief(a, b) alike(r, r') / sqrt(max(|N_r(a)|, |N_r'(b)|)))
 
-    over all triples (a, r, x) of one graph and (b, r', y) of the other, walked both ways. N_r(a) are the neighbours of
-    a through r: the more there are, the less evidence each is. The belief in links is 1. `multiplicity` [2,
-    n_relations] is how many relations of the source and of the target graph one represents.
+    over all triples (a, r, x) of one graph and (b, r', y) of the other, walked both ways. The belief in links [p, 2],
+    which are joint indices, is 1.
     """
 
-    def __init__(
-        self, head: Tensor, relation: Tensor, tail: Tensor, multiplicity: Tensor, links: Tensor, joint: JointIndex
-    ) -> None:
-        n_relations, n, n_source = multiplicity.shape[1], joint.n, joint.sizes[0]
-        self.links, self.joint, self.n_kinds = links, joint, 2 * n_relations
-        near, far = torch.cat([head, tail]), torch.cat([tail, head])
-        kind = torch.cat([2 * relation, 2 * relation + 1])
-        key = torch.unique((near * self.n_kinds + kind) * n + far)
-        at, far = key // n, key % n
-        near, kind = at // max(self.n_kinds, 1), at % max(self.n_kinds, 1)
-        _, place, count = torch.unique_consecutive(at, return_inverse=True, return_counts=True)
-        kept = count[place] <= MAX_NEIGHBOURS_PER_RELATION
-        self.near, self.kind, self.far, self.count = near[kept], kind[kept], far[kept], count[place][kept]
-        self.multiplicity = multiplicity[(self.near >= n_source).long(), self.kind // 2]
-        self.start = torch.searchsorted(self.near.contiguous(), torch.arange(n + 1, device=near.device))
+    def __init__(self, index: NeighbourIndex, links: Tensor, joint: JointIndex, dtype: torch.dtype) -> None:
+        self.links, self.joint, self.n_kinds = links, joint, 2 * len(index.relations)
+        self.near, self.kind, self.far, count, self.multiplicity, self.start = (
+            to_tensor(part, links.device) for part in index[:6]
+        )
+        self.count = count.to(dtype)
 
     @enough_memory(FEWER_PAIRS)
     @torch.no_grad()
@@ -86,9 +83,9 @@ class AgreementSteps:
             says = (meaning > MIN_RELATION_SIMILARITY) & (source >= 0) & (target >= 0)
             place, found = pairs.find(source[says], target[says])
             first, second = first[says], second[says]
-            count = torch.maximum(self.count[first], self.count[second]).to(weight.dtype)
+            counts = self.count[first], self.count[second]
             n_pairs = self.multiplicity[first] * self.multiplicity[second]
-            added = weight[says] * meaning[says] * count.rsqrt() * n_pairs
+            added = step_weights(weight[says], meaning[says], counts, n_pairs)
             total.index_add_(0, place, added.where(found, 0.0))
         return total.log1p_()
 
@@ -136,28 +133,20 @@ class AgreementSteps:
         The belief in triples of r that meet triples of r', over the geometric mean of what both could have met.
         """
         source, target, weight = believed
-        everyone, alike = self._all_beliefs(*believed), RelationPairs(self.n_kinds, weight)
-        row_of = torch.arange(len(self.start) - 1, device=source.device)
-        for w, first, second in self._steps(
-            believed, FarEnds(everyone[0], row_of, row_of[self.joint.rows(1)]), at_once
-        ):
-            place, found = everyone[0].find(self.far[first], self.joint.to_entities(1, self.far[second]))
+        n, (n_source, m) = len(self.start) - 1, self.joint.shape
+        held = ScoredPairs(source, self.joint.to_entities(1, target), (n_source, m))
+        key, place = torch.unique(held.key, return_inverse=True)
+        everyone = ScoredPairs(key // max(m, 1), key % max(m, 1), held.shape)
+        belief = weight.new_zeros(len(key)).index_copy_(0, place, weight)
+        row_of, alike = torch.arange(n, device=source.device), RelationPairs(self.n_kinds, weight)
+        for w, first, second in self._steps(believed, FarEnds(everyone, row_of, row_of[self.joint.rows(1)]), at_once):
+            place, found = everyone.find(self.far[first], self.joint.to_entities(1, self.far[second]))
             met = (self.kind[first] * self.n_kinds + self.kind[second])[found]
-            alike.add(met, w[found] * everyone[1][place[found]])
-        matched = weight.new_zeros(len(self.start) - 1).index_add_(0, torch.cat([source, target]), weight.repeat(2))
-        could = matched.clamp_(max=1)[self.near] * matched[self.far]
-        ours = self.near < self.joint.sizes[0]
-        sides = [could.new_zeros(self.n_kinds).index_add_(0, self.kind[part], could[part]) for part in (ours, ~ours)]
-        most = (sides[0][alike.key // self.n_kinds] + 1) * (sides[1][alike.key % self.n_kinds] + 1)
-        alike.values = (alike.values / most.sqrt()).clamp_(max=1)
+            alike.add(met, w[found] * belief[place[found]])
+        could = could_meet((self.near, self.kind, self.far), (n_source, n, self.n_kinds), believed)
+        met_by = could[0][alike.key // self.n_kinds], could[1][alike.key % self.n_kinds]
+        alike.values = relation_similarities(alike.values, met_by)
         return alike
-
-    def _all_beliefs(self, source: Tensor, target: Tensor, weight: Tensor) -> tuple[ScoredPairs, Tensor]:
-        """Return every belief, by joint indices of sources and entity indices of targets."""
-        all_pairs = ScoredPairs(source, self.joint.to_entities(1, target), self.joint.shape)
-        pairs = pairs_of_keys(all_pairs.key, all_pairs.shape)
-        place, _ = pairs.find(*all_pairs.ends)
-        return pairs, weight.new_zeros(len(pairs)).index_copy_(0, place, weight)
 
 
 def _counted(count: Tensor, at_once: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -172,12 +161,9 @@ def _counted(count: Tensor, at_once: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 def agreement_steps(task: Task, config: Config, entities: OpenIndex) -> AgreementSteps:
     """Make the steps of a task, with its training links."""
-    merged = merge_parallel(task, shared_relations=config.shared_relations)
-    parts = (entities.joint.of_pairs(task.train), merged.triples, merged.multiplicity)
-    links, (head, relation, tail), multiplicity = (
-        torch.as_tensor(part, device=entities.rows[0].device) for part in parts
-    )
-    return AgreementSteps(head, relation, tail, multiplicity, links, entities.joint)
+    index = NeighbourIndex.of(task, shared_relations=config.shared_relations)
+    links = to_tensor(entities.joint.of_pairs(task.train), entities.rows[0].device)
+    return AgreementSteps(index, links, entities.joint, getattr(torch, config.precision))
 
 
 class RelationPairs:

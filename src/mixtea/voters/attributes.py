@@ -329,10 +329,10 @@ class Attributes(SimilarityVoter):
     evidence = "lexical"
 
     def is_applicable(self) -> bool:
-        return self._has_inputs and super().is_applicable()
+        return self.has_inputs and super().is_applicable()
 
     @cached_property
-    def _has_inputs(self) -> bool:
+    def has_inputs(self) -> bool:
         """Return whether one graph has literals, which may be names of entities of the other."""
         return any(graph.n_attribute_triples for graph in (self.task.source, self.task.target))
 

@@ -45,15 +45,15 @@ class Cost(NamedTuple):
 class Voter:
     """Base class of voters: give it a `name` and a `score`, and `register` it; docs/voters.md has an example.
 
-    `needs` lists required inputs: "triples", "vectors" (the student's, so there are no scores before training),
-    "labels", "attributes" or "own_vectors" (that the user gave); an entity without triples is mapped only if some voter
-    needs neither of the first two, and the graphs have what it needs. Voters with the same `score_group` have one
-    opinion between them, which counts once. `votes_for` lists the favourites that it is named for: its best "target" of
-    a source, its best "source" of a target. With `uses_belief` it is called again whenever the belief has changed. With
-    `is_calibrated` its scores are log-odds, added as they are, 0 where it has no opinion, and not weighted by the
-    validation links. With `leaves_links_out` it judges each link without using it. `evidence` is the kind of its
-    evidence, for exports and scores by structure alone; unless stated, it is "structure" where `needs` holds "triples"
-    or "vectors", else "lexical".
+    `needs` lists required inputs, without which it is not asked: "triples", "vectors" (the student's, so there are no
+    scores before training), "labels", "attributes" or "own_vectors" (that the user gave); an entity without triples is
+    mapped only if some voter needs neither of the first two, and the graphs have what it needs. Voters with the same
+    `score_group` have one opinion between them, which counts once. `votes_for` lists the favourites that it is named
+    for: its best "target" of a source, its best "source" of a target. With `uses_belief` it is called again whenever
+    the belief has changed. With `is_calibrated` its scores are log-odds, added as they are, 0 where it has no opinion,
+    and not weighted by the validation links. With `leaves_links_out` it judges each link without using it. `evidence`
+    is the kind of its evidence, for exports and scores by structure alone; unless stated, it is "structure" where
+    `needs` holds "triples" or "vectors", else "lexical".
     """
 
     name: str = ""
@@ -109,8 +109,13 @@ class Voter:
         intervals."""
 
     def weight(self) -> float:
-        """Return the factor of its scores, beside the weights by the validation links."""
+        """Return the factor of its scores, beside the weights by the validation links; asked once."""
         return 1.0
+
+    @cached_property
+    def factor(self) -> float:
+        """Return its `weight()`, asked once."""
+        return self.weight()
 
     def cost(self) -> Cost:
         """Return its cost on the task that it is bound to."""
@@ -128,12 +133,18 @@ class Voter:
 
     def is_applicable(self) -> bool:
         """Return whether both graphs have the required inputs; the student's vectors come with training."""
-        return self._has_inputs
+        return self.has_inputs
 
     @cached_property
-    def _has_inputs(self) -> bool:
+    def has_inputs(self) -> bool:
+        """Return whether both graphs have what it needs. That does not change by learning: if not, it is not asked."""
         needed = [INPUT_SIZES[name] for name in self.needs if name in INPUT_SIZES]
         return all(held(graph) > 0 for held in needed for graph in (self.task.source, self.task.target))
+
+    @cached_property
+    def covers_isolated(self) -> bool:
+        """Return whether it can judge entities without triples: it needs neither these nor vectors. Asked once."""
+        return not {"triples", "vectors"} & set(self.needs) and self.is_applicable()
 
     def compared(self) -> tuple[int, int] | None:
         """Count the entities of each side that it can compare; None if it does not compare texts or vectors."""

@@ -42,7 +42,7 @@ KIND_OF_DATATYPE = {  # rdfs:Literal is missing: it may be anything
 FITS, RELATED, CLASHES = range(3)  # levels of an end: the same classes, one above the other, the same as others
 PSEUDO_EXAMPLES = 10.0  # pairs that the typical shares count for, among matches and among others
 MIN_CLASS_BELIEF = 0.01  # in two classes that are counted at all
-MAX_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
+MAX_CLASS_LOG_ODDS = 50.0  # of two classes: more changes nothing and would overflow
 MAX_CLASSES_SHOWN = 5  # of one end of a property, in an explanation
 
 
@@ -281,7 +281,7 @@ def believed_pairs(task: Task, pairs: ScoredPairs, belief: np.ndarray, said: np.
     source, target = pairs.ends
     p, alike = np.clip(belief, 0.0, 1.0), np.ones(len(belief), dtype=bool)
     if said is not None:
-        odds = np.exp(np.minimum(said - np.log(max(1, task.target.n_entities - len(task.train))), MAX_LOG_ODDS))
+        odds = np.exp(np.minimum(said - np.log(max(1, task.target.n_entities - len(task.train))), MAX_CLASS_LOG_ODDS))
         rivals = (np.bincount(line, np.nan_to_num(odds))[line] for line in (source, target))
         p, alike = np.where(np.isnan(said), p, odds / (1 + np.maximum(*rivals))), ~(said <= 0)
     kept = p > MIN_CLASS_BELIEF
@@ -304,8 +304,9 @@ class DomainRange(Voter):
     def opinions(self) -> DomainRangeOpinions:
         return DomainRangeOpinions(self.task)
 
-    def is_applicable(self) -> bool:
-        return super().is_applicable() and self.opinions.has_some
+    @cached_property
+    def has_inputs(self) -> bool:
+        return super().has_inputs and self.opinions.has_some
 
     def score(self, pairs: ScoredPairs, state: VotingState) -> np.ndarray:
         if state.belief is None or not self.is_applicable():

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from mixtea.compute.arrays import to_tensor
 from mixtea.compute.memory import FEWER_PAIRS, enough_memory, sweep
 from mixtea.compute.nearest import cosines, nearest_pairs
 from mixtea.compute.scored_pairs import ScoredPairs
@@ -202,17 +203,17 @@ class PropagationViews:
         device = self.rows[0].device
         triples, n_relations = joint_triples((task.source, task.target), shared_relations=config.shared_relations)
         self.sizes = Sizes(config.propagation_label_dim, config.propagation_relation_dim, config.propagation_part_dim)
-        head, relation, tail = torch.as_tensor(triples, device=device)
+        head, relation, tail = to_tensor(triples, device)
         n, dtype = sum(entities.sizes), getattr(torch, config.precision)
         self.graph = PropagationGraph(head, relation, tail, n, n_relations, dtype)
-        self.links = torch.as_tensor(entities.joint.of_pairs(task.train), device=device)
+        self.links = to_tensor(entities.joint.of_pairs(task.train), device)
         self.views: list[list[Tensor]] = []
 
     def refresh_from(self, sure: np.ndarray, random_state: np.ndarray, rough: bool) -> None:
         """Repeat an earlier refresh, from its sure pairs [p, 2] of entity indices and the state of its generator."""
         generator = torch.Generator(self.links.device)
-        generator.set_state(torch.as_tensor(random_state))
-        self.refresh(torch.as_tensor(sure, device=self.links.device), generator, rough)
+        generator.set_state(to_tensor(random_state))
+        self.refresh(to_tensor(sure, self.links.device), generator, rough)
 
     @torch.no_grad()
     def refresh(self, sure: Tensor, generator: torch.Generator, rough: bool = False) -> None:

@@ -21,7 +21,16 @@ from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.errors import ConfigError, MissingVoterError, VoterError
 from mixtea.graph.task import Task
 from mixtea.messages import visible, whole_text
-from mixtea.voters.base import EVIDENCE_KINDS, INPUT_SIZES, MAX_SCORE, Cost, Evidence, EvidenceKind, Voter, VotingState
+from mixtea.voters.base import (
+    EVIDENCE_KINDS,
+    INPUT_SIZES,
+    MAX_SCORE,
+    Cost,
+    Evidence,
+    EvidenceKind,
+    Voter,
+    VotingState,
+)
 
 if TYPE_CHECKING:
     from mixtea.config import Config

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from mixtea.compute.arrays import check_pairs
-from mixtea.compute.scored_pairs import ScoredPairs, are_in, as_numpy, rank_within
+from mixtea.compute.arrays import as_numpy, check_pairs
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, rank_within
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState

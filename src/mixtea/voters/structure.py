@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from mixtea.compute.arrays import check_pairs
-from mixtea.compute.scored_pairs import ScoredPairs, as_numpy
+from mixtea.compute.arrays import as_numpy, check_pairs
+from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.relations.neighbours import MIN_BELIEF, neighbourhood
 from mixtea.voters.base import Cost, Evidence, Voter, VotingState
 from mixtea.voters.registry import make_voter

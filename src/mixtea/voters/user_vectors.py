@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
@@ -27,10 +28,10 @@ class Descriptions(SimilarityVoter):
     evidence = "semantic"
 
     def is_applicable(self) -> bool:
-        return self._has_inputs
+        return self.has_inputs
 
     @cached_property
-    def _has_inputs(self) -> bool:
+    def has_inputs(self) -> bool:
         return all(bool(graph.has_vector().any()) for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> VectorOpinions:
@@ -74,7 +75,7 @@ class VectorOpinions(SimilarityOpinions):
         from mixtea.compute.similarity import fast_products
 
         with enough_memory(FEWER_PAIRS), torch.no_grad(), fast_products(False):
-            there = [torch.from_numpy(has).nonzero().squeeze(1) for has in self.has]
+            there = [to_tensor(has).nonzero().squeeze(1) for has in self.has]
             graphs = (self.task.source, self.task.target)
             source, target = (_unit_vectors(graph, own) for graph, own in zip(graphs, there, strict=True))
             found = nearest_pairs(source, target, CANDIDATES_PER_ENTITY)
@@ -95,10 +96,9 @@ def _sample(rows: Tensor) -> Tensor:
 
 def _unit_vectors(graph: Graph, own: Tensor) -> Tensor:
     """Divide vectors by their greatest number first, whose square may overflow, then by their length."""
-    import torch
 
     from mixtea.compute.similarity import unit
 
-    rows = torch.from_numpy(graph.vectors[own.numpy()].astype(np.float32))
+    rows = to_tensor(graph.vectors[as_numpy(own)].astype(np.float32))
     greatest = rows.abs().amax(dim=1, keepdim=True)
     return unit(rows / greatest.where(greatest > 0, 1))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mixtea.callbacks import report_step
-from mixtea.compute.arrays import State, as_arrays, check_scores, checked_rows
-from mixtea.compute.memory import enough_memory
+from mixtea.compute.arrays import State, as_arrays, check_scores, checked_rows, to_tensor
 from mixtea.compute.nearest import approximate, cosines, nearest_pairs
 from mixtea.compute.scored_pairs import ScoredPairs
 from mixtea.compute.similarity import best_both_ways, groups_of_equal_rows
+from mixtea.errors import FullMemoryError, is_full_memory
 from mixtea.voters.base import MAX_SCORE, Voter, VotingState
 from mixtea.voters.registry import voter_error
 
@@ -126,35 +127,55 @@ def _with_twins(voter: Tensor, chosen: Tensor, vectors: Tensor) -> Ends:
     return voter.repeat_interleave(copies), groups.members[groups.start[found].repeat_interleave(copies) + within]
 
 
-def memory_for(voter: Voter) -> AbstractContextManager[None]:
-    """Name the voter in the error when it fills memory, unless it has raised one with other advice."""
-    return enough_memory(
-        f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more memory."
-    )
-
-
-def proposed_pairs(voter: Voter, state: VotingState) -> ScoredPairs | None:
-    """Return the candidates of a voter by open indices; None where it proposes none.
+def proposed_pairs(voters: Sequence[Voter], state: VotingState) -> list[ScoredPairs]:
+    """Return the candidates of each opinion, by open indices, of its first voter that proposes any.
 
     Entity indices are converted; entities that are not open are left out.
     """
-    report_step(f"{voter.name}: candidates")
-    with memory_for(voter):
-        found = voter.propose(state) if voter.proposes else None
-    if found is None or isinstance(found, ScoredPairs):
-        return found
-    return state.entities.of_entities(found)
+    proposing = {voter.opinion: voter for voter in reversed(voters) if voter.proposes and voter.has_inputs}
+    found = [_ask(voter, "candidates", voter.propose, state) for voter in proposing.values()]
+    return [
+        pairs if isinstance(pairs, ScoredPairs) else state.entities.of_entities(pairs)
+        for pairs in found
+        if pairs is not None
+    ]
+
+
+def all_scores(voters: Iterable[Voter], asked: ScoredPairs, state: VotingState) -> dict[str, Tensor]:
+    """Return the scores of the voters, by opinion; NaN of one without inputs, which is not asked."""
+    unknown = torch.full((len(asked),), torch.nan, dtype=getattr(torch, state.config.precision))
+    return {
+        voter.opinion: voter_scores(voter, asked, state) if voter.has_inputs else unknown.to(asked.source.device)
+        for voter in voters
+    }
 
 
 def voter_scores(voter: Voter, asked: ScoredPairs, state: VotingState) -> Tensor:
     """Return a voter's scores as a tensor of the vectors' dtype, NaN for no opinion."""
-    report_step(f"{voter.name}: comparing")
-    with memory_for(voter):
-        given = voter.score(asked, state)
-    found = given if isinstance(given, Tensor) else torch.as_tensor(np.array(given, dtype=np.float64))
+    given = _ask(voter, "comparing", voter.score, asked, state)
+    found = given if isinstance(given, Tensor) else to_tensor(np.array(given, dtype=np.float64))
     found = found.to(asked.source.device, getattr(torch, state.config.precision))
     if (found.abs() > MAX_SCORE).any():
         raise voter_error(
             voter.name, "must score by numbers between -1e6 and 1e6, or NaN for no opinion; it gave others"
         )
     return found
+
+
+def learn_from_sure(voters: Iterable[Voter], state: VotingState) -> None:
+    """Let the voters learn from the sure pairs of a state."""
+    for voter in voters:
+        if voter.has_inputs:
+            _ask(voter, f"learning from {len(state.sure):,} sure pairs", voter.learn, state)
+
+
+def _ask(voter: Voter, doing: str, method: Callable[..., Any], *given: Any) -> Any:
+    """Report what a voter is doing and call it; name it where it fills memory, unless other advice was given."""
+    report_step(f"{voter.name}: {doing}")
+    try:
+        return method(*given)
+    except (RuntimeError, MemoryError) as error:
+        if not is_full_memory(error):
+            raise
+        advice = f"The voter {voter.name} fills it: leave it out of the setting voters, or use a machine with more"
+        raise FullMemoryError(f"Memory is full. {advice} memory.") from error

@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import processes
@@ -17,7 +18,8 @@ from processes import MIXTEA, alive, children, command_of, wait_until
 
 from mixtea import RunError
 from mixtea.example import FOLDER as WORLD
-from mixtea.experiments.reproduce.runner import ROWS, Rows, _deferred_signals
+from mixtea.experiments.reproduce import runner
+from mixtea.experiments.reproduce.runner import ROWS, Rows
 
 QUICK = ("--set", "max_epochs=5", "--set", "entity_dim=16", "--set", "propagation_rounds=1", "--device", "cpu")
 PARTS = ("--only", "main", "--only", "layers", "--folds", "1")
@@ -111,14 +113,33 @@ def test_its_processes_end_with_it(tmp_path, number, rings_folder):
         assert "Traceback" not in said(out)
 
 
-def test_a_signal_waits_until_the_processes_have_begun():
-    heard = []
-    before = signal.signal(signal.SIGTERM, lambda *_: heard.append("now"))
-    try:
-        with _deferred_signals():
+class Pool:
+    """Of processes, in place of real ones: a signal comes while the first of them begins."""
+
+    _processes = None
+
+    def __init__(self, *_):
+        self.begun = []
+
+    def submit(self, function, job, *_):
+        self.begun.append(job)
+        if len(self.begun) == 1:
             signal.raise_signal(signal.SIGTERM)
-            assert heard == []
-        assert heard == ["now"]
+        return len(self.begun)
+
+    def shutdown(self, **_):
+        raise SystemExit(f"{len(self.begun)} have begun")
+
+
+def test_a_signal_waits_until_the_processes_have_begun(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "ProcessPoolExecutor", Pool)
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        with pytest.raises(SystemExit, match="2 have begun"):
+            runner._run_pool([SimpleNamespace(task="a")] * 2, {"a": ""}, ["cpu"], 2, None)
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -15,7 +15,7 @@ from mixtea import DataError, load_task
 from mixtea.errors import Problems
 from mixtea.io.formats.alignment import read_alignment
 from mixtea.io.safe.limits import Limits, use_limits
-from mixtea.io.safe.sandboxed import alignment_child
+from mixtea.io.safe.sandboxed import alignment_child, restrict
 from mixtea.io.safe.sandboxed.restrict import WrongError
 
 START = (
@@ -156,5 +156,5 @@ def test_the_process_works_within_its_limits(tmp_path, monkeypatch):
     with (tmp_path / "in").open() as source, (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
-        alignment_child.main()
+        restrict.main(alignment_child.work)
     assert ended == [0] and json.loads((tmp_path / "out").read_text()) == [8, "a", "b", "=", "1.0"]

@@ -130,7 +130,7 @@ def found(tmp_path, monkeypatch):
             monkeypatch.setattr(sys, "stdin", source)
             monkeypatch.setattr(sys, "stdout", out)
             try:
-                excel_child.write_sheet(WANTED | wanted)
+                excel_child.work(WANTED | wanted)
             except WrongError as error:
                 return error.about
         return [

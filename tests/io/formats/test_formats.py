@@ -14,10 +14,10 @@ from processes import run
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.formats.headers import TRIPLE_HEADERS
+from mixtea.io.formats.registry import format_by_ending
 from mixtea.io.paths import plain_name
 from mixtea.io.safe.open import open_input
-from mixtea.io.sniff import format_by_ending
+from mixtea.io.table_layout import TRIPLE_HEADERS
 
 TRIPLES = [(E + "a", E + "r", E + "b"), (E + "b", E + "s", E + "c")]
 NT = "".join(f"<{h}> <{r}> <{t}> .\n" for h, r, t in TRIPLES)

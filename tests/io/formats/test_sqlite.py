@@ -143,7 +143,7 @@ def found(tmp_path, monkeypatch):
             monkeypatch.setattr(sys, "stdin", source)
             monkeypatch.setattr(sys, "stdout", out)
             try:
-                assert sqlite_child.write_table(WANTED | {"uri": uri} | wanted) == {}
+                assert sqlite_child.work(WANTED | {"uri": uri} | wanted) == {}
             except WrongError as error:
                 return error.about
         table = pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all()

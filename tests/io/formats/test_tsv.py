@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mixtea.errors import DataError, Problems
-from mixtea.io.formats.tsv import read_table
+from mixtea.io.formats.tables import read_table
 
 ODD = ["NA", "null", "1e5", "007", '"quoted"', "'", " spaced ", "nan", "#x", "a,b", "é", "\u2028", "a\rb", "=1+1"]
 

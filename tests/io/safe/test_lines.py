@@ -10,10 +10,10 @@ from small_files import graph_of, shown
 
 from mixtea import DataError, load_task
 from mixtea.errors import Problems
+from mixtea.io.formats.registry import detect_format
 from mixtea.io.formats.tsv import text_lines
 from mixtea.io.safe.limits import Limits, UnreadableError, use_limits
 from mixtea.io.safe.lines import encoding_of, encoding_of_start
-from mixtea.io.sniff import detect_format
 
 TABLE = "id,name,note\n1,Évian,“Café” – déjà vu\n2,Köln,50 €\n3,Rome,\n"
 NAMES = {"1": "Évian", "2": "Köln", "3": "Rome"}

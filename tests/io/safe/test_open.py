@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from mixtea.errors import Problems
-from mixtea.io.formats.tsv import read_table
+from mixtea.io.formats.tables import read_table
 from mixtea.io.rdf.parse import Statements, by_line, numbered
 from mixtea.io.safe import open as opening
 from mixtea.io.safe.limits import Limits, UnreadableError, use_limits

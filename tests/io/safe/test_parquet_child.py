@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pyarrow as pa
 import pytest
 from small_files import parquet
 
-from mixtea.io.safe.sandboxed import parquet_child, table_child
+from mixtea.io.safe.sandboxed import parquet_child
 from mixtea.io.safe.sandboxed.restrict import WrongError
 
 WANTED = {
@@ -30,7 +29,7 @@ def found(tmp_path, monkeypatch):
             monkeypatch.setattr(sys, "stdin", source)
             monkeypatch.setattr(sys, "stdout", out)
             try:
-                assert parquet_child.write_columns(WANTED | {"vectors": True} | (wanted or {})) == {}
+                assert parquet_child.work(WANTED | {"vectors": True} | (wanted or {})) == {}
             except WrongError as error:
                 return error.about
         return [
@@ -86,12 +85,3 @@ def test_more_rows_than_the_footer_says(tmp_path):
     (tmp_path / "in").write_bytes(parquet({"id": IDS, "vector": [[1.0]] * 3}))
     with (tmp_path / "out").open("wb") as sink, pytest.raises(WrongError, match="more rows than its footer states"):
         parquet_child.write_vectors(pq.ParquetFile(tmp_path / "in"), ["id"], 2, sink, WANTED, lambda n: None)
-
-
-def test_it_ends_with_the_code_of_the_work(monkeypatch):
-    ended = []
-    monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": false}'])
-    monkeypatch.setattr(table_child, "run", lambda task: 7 if task is parquet_child.write_columns else 0)
-    parquet_child.main()
-    assert ended == [7]

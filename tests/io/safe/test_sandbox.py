@@ -27,7 +27,7 @@ from mixtea.io.rdf.parse import Statements, find_line
 from mixtea.io.safe import open as opening
 from mixtea.io.safe import sandbox as process
 from mixtea.io.safe.limits import Limits, UnreadableError, use_limits
-from mixtea.io.safe.sandboxed import excel_child, parquet_child, rdf_child, restrict, sqlite_child, table_child
+from mixtea.io.safe.sandboxed import parquet_child, rdf_child, restrict
 from mixtea.io.safe.sandboxed.restrict import WrongError
 from mixtea.io.safe.sandboxed.xml_scan import XmlScan
 
@@ -179,17 +179,12 @@ def test_the_box(monkeypatch, capsys):
     assert capsys.readouterr().err == '\n{"a": 1}\n{"what": "bad", "line": 3}'
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
-    monkeypatch.setattr(rdf_child, "run", lambda _: 5)
-    monkeypatch.setattr(table_child, "run", lambda _: 6)
-    rdf_child.main()
-    monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": false}'])
-    parquet_child.main()
     monkeypatch.setitem(sys.modules, "numpy", sys.modules["numpy"])
-    monkeypatch.setattr(sys, "argv", ["x", '{"without_numpy": true}'])
-    parquet_child.main()
-    excel_child.main()
-    sqlite_child.main()
-    assert ended == [5, 6, 6, 6, 6]
+    for without, work in ((False, lambda wanted: wanted), (True, wrong)):
+        monkeypatch.setattr(sys, "argv", ["x", f'{{"without_numpy": {str(without).lower()}}}'])
+        restrict.main(work)
+        assert (sys.modules["numpy"] is None) == without
+    assert ended == [0, restrict.FILE_ERROR]
 
 
 def test_the_work_of_a_child_from_end_to_end(tmp_path, monkeypatch):
@@ -310,7 +305,7 @@ def parquet_work(tmp_path, monkeypatch, content, **wanted):
         monkeypatch.setattr(sys, "stdin", source)
         monkeypatch.setattr(sys, "stdout", out)
         try:
-            assert parquet_child.write_columns(COLUMNS | wanted) == {}
+            assert parquet_child.work(COLUMNS | wanted) == {}
         except WrongError as error:
             return error.about
     return pa.ipc.open_stream((tmp_path / "out").read_bytes()).read_all().to_pylist()

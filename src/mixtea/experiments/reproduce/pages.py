@@ -103,15 +103,10 @@ def _folds(measured: Sequence[Measured]) -> str:
     runs = [run for row in measured for of_task in row.runs.values() for run in of_task]
     folds = sorted({str(run["fold"]) for run in runs if run["fold"] is not None})
     seeds = sorted({str(run["seed"]) for run in runs})
-    usual = {name for row in measured for name in row.variant.settings if not _is_own(row, name)}
+    usual = {name for row in measured for name in row.variant.settings.keys() - {*row.variant.own, "seed"}}
     changed = sorted({f"{name}={run['config'][name]}" for run in runs for name in usual})
     said = f"Folds: {', '.join(folds) or 'none'}. Seed: {', '.join(seeds)}."
     return said + (f" Settings changed by --set: {', '.join(changed)}." if changed else "")
-
-
-def _is_own(row: Measured, name: str) -> bool:
-    """Return whether the row itself changes the setting, so that its label names it."""
-    return name in row.variant.own or name == "seed"
 
 
 def _lines(name: str, measured: Sequence[Measured], tasks: Sequence[str], metric: str) -> list[list[str]]:
@@ -246,7 +241,9 @@ PAGE = "results.md"
 def write_pages(folder: Path, plan: Plan, rows: Mapping[str, Any]) -> Path:
     """Write the tables and figures of a plan from the rows so far, and the page of all results in the folder."""
     if "data" in plan.rows:
-        write_data(folder, dict(_readable(plan)))
+        counts = data_frame(dict(_readable(plan)))
+        atomic_text(folder / "data.csv", counts.to_csv(index=False))
+        atomic_text(folder / "data.md", f"{data_markdown(counts)}\n")
     for name, variants in plan.rows.items():
         if name != "data":
             write_experiment(folder, name, [_measured(row, plan, rows) for row in variants], list(plan.folders))
@@ -274,12 +271,6 @@ def write_experiment(folder: Path, name: str, measured: Sequence[Measured], task
         with atomic_file(folder / f"{name}.png", follow=False) as path:
             draw(name, measured, tasks, path)
     atomic_text(folder / f"{name}.md", f"{text}\n")
-
-
-def write_data(folder: Path, tasks: Mapping[str, Task]) -> None:
-    counts = data_frame(tasks)
-    atomic_text(folder / "data.csv", counts.to_csv(index=False))
-    atomic_text(folder / "data.md", f"{data_markdown(counts)}\n")
 
 
 def write_page(folder: Path, rows: Mapping[str, Any]) -> Path:

@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
 from multiprocessing import get_context, parent_process
 from pathlib import Path
-from threading import Thread, current_thread, main_thread
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -28,14 +27,14 @@ from mixtea.aligner.saving import versions
 from mixtea.callbacks import Callback
 from mixtea.compute.device import choose_device, describe_device
 from mixtea.errors import DAMAGED_FILE_ERRORS, DataError, FullMemoryError, MixTEAError, RunError, TrainingError
-from mixtea.evaluation.metrics import both_directions, ranking_metrics
+from mixtea.evaluation.metrics import both_directions
 from mixtea.experiments.reproduce.pages import cost_frame
 from mixtea.experiments.reproduce.plan import SHARES, Job
 from mixtea.experiments.reproduce.published import METRICS
 from mixtea.graph.task import Task
 from mixtea.io.load import load_task
 from mixtea.runs.atomic import clear_errors, lock_folder
-from mixtea.runs.checkpoints import SIGNALS
+from mixtea.runs.checkpoints import StopSignals
 from mixtea.runs.folder import SEAL, seal
 
 TRUST_SCORES = ("calibration_error", "accepted@95", "accepted@95_precision")
@@ -55,7 +54,7 @@ def with_share(task: Task, share: float | None) -> Task:
     pool = np.concatenate([task.train, task.test[:spare]])
     if not 0 < n <= len(pool) or spare >= len(task.test):
         raise DataError(f"{task.name}: {share:.0%} of its {n_all:,} links cannot be taken for training.")
-    return replace(task, train=pool[:n], valid=task.valid[: n // 2], test=task.test[spare:])
+    return task.replace(train=pool[:n], valid=task.valid[: n // 2], test=task.test[spare:])
 
 
 def measure(job: Job, folder: Path, device: str) -> dict[str, Any]:
@@ -72,11 +71,10 @@ def measured(task: Task, preset: str, settings: dict[str, Any], *, observed: boo
     place = choose_device(aligner.config.device)
     forget_peak(place)
     curve = Curve(task)
-    aligner.fit(replace(task, test=task.test[:0]), callbacks=[curve] if observed else [])
+    aligner.fit(task.replace(test=task.test[:0]), callbacks=[curve] if observed else [])
     peak = peak_gib(place)
-    joint = torch.from_numpy(task.test + np.array([0, task.source.n_entities])).to(place)
     everything = task.source.n_entities if aligner.config.candidates == "all" else None
-    student = both_directions(aligner.vectors_, joint, everything, mib=aligner.config.block_mib)
+    student = both_directions(aligner.vectors_, curve.links.to(place), everything, mib=aligner.config.block_mib)
     started = time.perf_counter()
     scores = {"student": student}
     if not observed and not aligner.config.only_vectors_vote:
@@ -105,13 +103,14 @@ class Curve(Callback):
     """Score the test links of a task every OBSERVE_EVERY epochs; `points` holds epochs and Hit@1."""
 
     def __init__(self, task: Task) -> None:
-        self.task = task
+        self.links = torch.from_numpy(task.test + np.array([0, task.source.n_entities]))  # by joint index
         self.points: list[tuple[int, float]] = []
 
     def on_vectors(self, epoch: int, vectors: Callable[[], torch.Tensor]) -> None:
         self.points = [point for point in self.points if point[0] < epoch]  # a training that diverged has gone back
         if epoch == 1 or epoch % OBSERVE_EVERY == 0:
-            self.points.append((epoch, forward_hits(vectors(), self.task)))
+            found = vectors()
+            self.points.append((epoch, both_directions(found, self.links.to(found.device))["hits@1"]))
 
 
 def forget_peak(device: torch.device) -> None:
@@ -133,13 +132,6 @@ def peak_gib(device: torch.device) -> float | None:
     except OSError:
         return None
     return next((int(line.split()[1]) / 2**20 for line in lines if line.startswith("VmHWM")), None)
-
-
-def forward_hits(vectors: torch.Tensor, task: Task) -> float:
-    """Return Hit@1 of the test links from source to target, among their own targets."""
-    source, target = torch.from_numpy(task.test).to(vectors.device).unbind(1)
-    among, truth = torch.unique(target, return_inverse=True)
-    return ranking_metrics(vectors[source], vectors[task.source.n_entities + among], truth, ks=(1,))["hits@1"]
 
 
 ROWS = "rows.jsonl"
@@ -251,10 +243,12 @@ def _run_pool(
         places.put(devices[worker % len(devices)])
     threads = max(1, (os.cpu_count() or 1) // n_workers)
     with _stoppable(ProcessPoolExecutor(n_workers, context, _begin, (places, threads))) as pool:
-        with _deferred_signals():
+        with StopSignals() as stop:  # at once, the pool would lose a process that is only half started
             running: dict[Future[Row | MixTEAError], Job] = {
                 pool.submit(_attempt, job, folders[job.task], None): job for job in jobs
             }
+        if stop.asked:
+            signal.raise_signal(stop.asked)
         while running:
             for future in wait(running, MAX_DEAF_SECONDS, FIRST_COMPLETED).done:
                 ended(running.pop(future), future.result())
@@ -271,23 +265,6 @@ def _stoppable(pool: ProcessPoolExecutor) -> Iterator[ProcessPoolExecutor]:
             process.terminate()
         pool.shutdown(wait=True, cancel_futures=True)
         raise
-
-
-@contextlib.contextmanager
-def _deferred_signals() -> Iterator[None]:
-    """Defer signals to the end of the block: the pool would lose a process that is only half started."""
-    heard: list[int] = []
-    handled = [number for number in SIGNALS if callable(signal.getsignal(number))]
-    if current_thread() is not main_thread():
-        handled = []  # only the main thread handles signals
-    before = {number: signal.signal(number, lambda number, frame: heard.append(number)) for number in handled}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    for number in heard:
-        signal.raise_signal(number)
 
 
 def _begin(places: Any, threads: int) -> None:

@@ -18,14 +18,14 @@ _NUMBER = re.compile(
     r"(?:\d[\d,'’ \u00a0]*(?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d{3})*,\d+)"
     r"(?:[eE][+-]?\d+)?\s*(%|[€$£¥₹]|°\s?[CFcf]?|\"|''|[^\W\d_]{1,5}\.?(?:[²³]|/[^\W\d_]{1,4}[²³]?)?)?"
 )
-_SEVERAL_UNITS = re.compile(r"(?:\d+(?:\.\d+)?\s?[^\W\d_]{1,7}\.?,?\s?){2,4}")
+SEVERAL_UNITS = re.compile(r"(?:\d+(?:\.\d+)?\s?[^\W\d_]{1,7}\.?,?\s?){2,4}")  # 1h 30m
 _TIME = re.compile(r"(?:T)?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:[AaPp]\.?[Mm]\.?)?(?:Z|[+-]\d\d:?\d\d)?")
 _DATE_AND_TIME = re.compile(r"(\S+(?: \S+){0,3}?),?[ T]+(\d{1,2}:\d\d.*)")
 _SHORT_DATE = re.compile(
     r"\d{1,2}([-/.])\d{1,2}\1\d{2}|\d{1,2}[- ][^\W\d_]{3,9}\.?[- ]\d{2}|[^\W\d_]{3,9}\.? \d{1,2},? \d{2}"
 )
 _YEAR = re.compile(r"(?:1[0-9]|20)\d\d(?:\.0)?")
-_PACKED = re.compile(r"(?:1[6-9]|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")
+PACKED_DATE = re.compile(r"(?:1[6-9]|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])")  # 19991231
 _HEX = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{16,64}", re.IGNORECASE)
 _MIXED = re.compile(r"(?=\S*\d)(?=\S*[^\W\d_])[\w./:+-]{2,40}")  # letters and digits in one word
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9._-]{0,7}")
@@ -47,40 +47,18 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None and not (text[0] == "0" and text[1:2].isdigit())
 
 
-def is_duration(text: str) -> bool:
-    """Return whether a text is several numbers with units, as in `1h 30m`."""
-    return _SEVERAL_UNITS.fullmatch(text) is not None
-
-
 def unit_of(text: str) -> str:
     """Return the unit behind a number, in small letters; "" without one."""
     found = _NUMBER.fullmatch(text)
     return (found[1] or "").lower() if found else ""
 
 
-def is_flag(text: str) -> bool:
-    return text.casefold() in FLAGS
-
-
 def is_year(text: str) -> bool:
     return _YEAR.fullmatch(text) is not None
 
 
-def is_recent_year(text: str) -> bool:
-    return is_year(text) and text >= EARLIEST_YEAR
-
-
-def is_decimal(text: str) -> bool:
-    return is_number(text) and "." in text
-
-
 def is_iri(text: str) -> bool:
     return "://" in text and " " not in text
-
-
-def is_packed_date(text: str) -> bool:
-    """Return whether eight digits are a year, a month and a day: `19991231`."""
-    return _PACKED.fullmatch(text) is not None
 
 
 def is_date(text: str) -> bool:
@@ -136,33 +114,19 @@ def list_separator(
     return None
 
 
-def items_of(column: Column, separator: str = "") -> Column:
-    """Return a column of lists with an item in each cell; without a separator that which most cells have.
+def items_of(column: Column, separator: str = "", separators: Sequence[str] = SEPARATORS) -> Column:
+    """Return a column of lists with an item in each cell; without a separator by that which most cells have.
 
     >>> import numpy as np
     >>> items_of(Column("genres", np.array([0, 1]), np.array(['["a", "b"]', "c|d"], dtype=object))).texts.tolist()
     ['a', 'b', 'c', 'd']
+    >>> names = Column("names", np.array([0, 1]), np.array(["Ether; Oxide, ethyl", "Rust"], dtype=object))
+    >>> items_of(names, separators=NAME_SEPARATORS).texts.tolist()
+    ['Ether', 'Oxide, ethyl', 'Rust']
     """
-    return _split(column, separator or _separator_of(column, SEPARATORS))
-
-
-def names_of(column: Column) -> Column:
-    """Return a column whose cells hold several names with a name in each cell.
-
-    >>> import numpy as np
-    >>> names_of(Column("names", np.array([0, 1]), np.array(["Ether; Oxide, ethyl", "Rust"], dtype=object))).texts
-    array(['Ether', 'Oxide, ethyl', 'Rust'], dtype=object)
-    """
-    return _split(column, _separator_of(column, NAME_SEPARATORS))
-
-
-def _separator_of(column: Column, separators: Sequence[str]) -> str:
-    texts = [text for text in column.texts.tolist() if not is_list(text)]
-    return list_separator(texts, 0.0, trusted=True, separators=separators) or ""
-
-
-def _split(column: Column, separator: str) -> Column:
     texts = column.texts.tolist()
+    plain = [] if separator else [text for text in texts if not is_list(text)]
+    separator = separator or list_separator(plain, 0.0, trusted=True, separators=separators) or ""
     found = [_items(text, separator) for text in texts]
     rows = np.repeat(column.rows, [len(items) for items in found])
     return Column(column.name, rows, object_array([item for items in found for item in items]))

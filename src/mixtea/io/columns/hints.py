@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mixtea.errors import DataError, shorten
-from mixtea.graph.graph import Graph
+from mixtea.errors import DataError, listed, shorten
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.columns.kinds import COLUMN_KINDS, REFERENCE
 from mixtea.io.paths import PathOrStr
@@ -20,10 +20,8 @@ from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.open import open_input
 
 IGNORE = "ignore"
-SIDES = ("source", "target")
 MAX_BYTES = 1 << 20
 MAX_WEIGHT = 100.0
-MAX_COLUMNS_SHOWN = 20  # columns that an error lists
 EXAMPLE = 'Write for instance {"price": "ignore", "phone": {"key": True}, "source": {"title": "name"}}.'
 
 
@@ -86,15 +84,14 @@ class ColumnHints:
             for name in hints:
                 if name not in known:
                     which = f"the {side} has no column" if side else "neither side has a column"
-                    shown = ", ".join(map(shorten, dict.fromkeys(known[:MAX_COLUMNS_SHOWN])))
-                    raise DataError(f"columns: {which} {shorten(name)}. There are: {shown or 'none at all'}.")
+                    shown = listed([*dict.fromkeys(known)]) or "none at all"
+                    raise DataError(f"columns: {which} {shorten(name)}. There are: {shown}.")
         for side, other in (SIDES, SIDES[::-1]):
             for name, hint in self.of_side(side).items():
                 if hint.same_as and name in there[side] and hint.same_as not in there[other]:
-                    shown = ", ".join(map(shorten, there[other][:MAX_COLUMNS_SHOWN]))
                     raise DataError(
                         f"columns: {shorten(name)} is declared the same as {shorten(hint.same_as)}, which the "
-                        f"{other} does not have. There are: {shown}."
+                        f"{other} does not have. There are: {listed(there[other])}."
                     )
 
 

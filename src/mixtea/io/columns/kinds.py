@@ -76,9 +76,9 @@ class ColumnStats:
         """Share of the cells that can be names."""
         return share_readable(self.sample) if self.sample else 0.0
 
-    def share(self, check: Callable[[str], bool]) -> float:
+    def share(self, check: Callable[[str], object]) -> float:
         """Share of the cells that a function holds for."""
-        return sum(map(check, self.sample)) / len(self.sample)
+        return sum(map(bool, map(check, self.sample))) / len(self.sample)
 
 
 def column_kinds(columns: Sequence[Column], n: int, id_place: int | None) -> list[str]:
@@ -105,7 +105,7 @@ def column_kind(look: ColumnStats) -> str:
         return DATE
     if _is_id(look):
         return ID
-    if look.share(cells.is_flag) == 1 and not is_called(look.name, MEASURES):
+    if look.share(lambda text: text.casefold() in cells.FLAGS) == 1 and not is_called(look.name, MEASURES):
         return CATEGORY
     if _is_number(look):
         return NUMBER
@@ -129,8 +129,9 @@ def _is_date(look: ColumnStats) -> bool:
         return True
     called_so = is_called(look.name, cells.DATES)
     if look.share(cells.is_year) >= MIN_ALIKE:
-        return called_so or (look.share(cells.is_recent_year) == 1 and not is_called(look.name, MEASURES))
-    forms = (cells.is_packed_date, lambda text: cells.is_date(text) or cells.is_year(text), is_number)
+        are_recent = look.share(lambda text: cells.is_year(text) and text >= cells.EARLIEST_YEAR) == 1
+        return called_so or (are_recent and not is_called(look.name, MEASURES))
+    forms = (cells.PACKED_DATE.fullmatch, lambda text: cells.is_date(text) or cells.is_year(text), is_number)
     return called_so and any(look.share(form) >= MIN_ALIKE for form in forms)
 
 
@@ -141,14 +142,14 @@ def _is_id(look: ColumnStats) -> bool:
     if look.share(cells.is_iri) >= MIN_ALIKE:
         return True
     if cells.is_id_word(look.name):
-        return look.median_words <= 1 and not look.share(cells.is_decimal)
+        return look.median_words <= 1 and not look.share(lambda text: is_number(text) and "." in text)
     return (look.share(cells.is_code) >= MIN_ALIKE or _have_one_length(look)) and not is_called(look.name, MEASURES)
 
 
 def _is_number(look: ColumnStats) -> bool:
     """Return whether cells measure or count: not few classes, nor houses or phones that have numbers."""
     has_few_units = len({cells.unit_of(text) for text in look.sample}) <= MAX_UNITS
-    if look.share(lambda text: is_number(text) or cells.is_duration(text)) < MIN_ALIKE or not has_few_units:
+    if look.share(lambda text: is_number(text) or cells.SEVERAL_UNITS.fullmatch(text)) < MIN_ALIKE or not has_few_units:
         return False
     plain = look.share(lambda text: is_number(text) and not cells.unit_of(text)) >= MIN_ALIKE
     few = _is_category(look) and look.n_distinct <= FEW_CLASSES

@@ -13,7 +13,7 @@ from mixtea.errors import DataError, Problems, shorten
 from mixtea.graph.builder import ColumnRead, GraphData, attribute_data, concat, triple_data, value_data
 from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.graph.text_column import TextColumn
-from mixtea.io.columns.cells import is_id_word, items_of, names_of, words_of
+from mixtea.io.columns.cells import NAME_SEPARATORS, is_id_word, items_of, words_of
 from mixtea.io.columns.hints import IGNORE, ColumnHint, Hints
 from mixtea.io.columns.kinds import (
     ID,
@@ -28,11 +28,11 @@ from mixtea.io.columns.kinds import (
     unknown_key,
 )
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import find_id_column
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR
 from mixtea.io.formats.tsv import Table, object_array
 from mixtea.io.paths import plain_name, split_name
 from mixtea.io.safe.limits import UnreadableError
+from mixtea.io.table_layout import find_id_column
 from mixtea.text.name_looks import kind_of_name
 
 LABEL_SUFFIX = "Label"  # `countryLabel` is what the entity in the column `country` is called
@@ -241,9 +241,11 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphDat
         if one.hint(column).kind == LIST:
             column = items_of(column, one.hint(column).separator)
         elif one.kinds[column.name] == LIST and kind_of_name(column.name) is not None:
-            column = names_of(column)
+            column = items_of(column, separators=NAME_SEPARATORS)
         if about is None and not leads:
-            values.append((word, *_rows_with_ids(one.entity[column.rows], column.coded)))
+            entity, texts = one.entity[column.rows], column.coded
+            known = entity >= 0
+            values.append((word, entity, texts) if known.all() else (word, entity[known], texts.take(known).compact()))
             continue
         subjects = _subjects(one, about, prefixes)[column.rows]
         rows = subjects != ""
@@ -252,12 +254,6 @@ def _part(one: _Read, prefixes: Mapping[str, str], *, several: bool) -> GraphDat
         stated = Table(path, (subjects[rows], words, objects), lines[column.rows[rows]])
         parts.append((triple_data if leads else attribute_data)(stated))
     return replace(concat([value_data(one.entities, values), *parts]), kept_apart=(one.name,) if one.prefix else ())
-
-
-def _rows_with_ids(entity: np.ndarray, texts: TextColumn) -> tuple[np.ndarray, TextColumn]:
-    """Return the rows whose entity has an id."""
-    known = entity >= 0
-    return (entity, texts) if known.all() else (entity[known], texts.take(known).compact())
 
 
 def _subjects(one: _Read, about: Column | None, prefixes: Mapping[str, str]) -> np.ndarray:

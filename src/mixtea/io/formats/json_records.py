@@ -22,12 +22,13 @@ from mixtea.graph.builder import GraphData
 from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column, value_column
-from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.formats.link_tables import IDENTITY, LinkTable, left_out_warning, link_columns, parse_confidences
 from mixtea.io.formats.tsv import text_blocks
 from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.formats.wide_tables import columns_to_graph
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, MIB, UnreadableError, current_limits, limit_exceeded
+from mixtea.io.safe.sandboxed.table_child import find_header
+from mixtea.io.table_layout import LINK_HEADERS
 from mixtea.messages import is_whole
 
 LIST_BEGINS = re.compile(r'\s*+(?:\[|\{.*?"mappings"\s*+:\s*+\[)', re.DOTALL)

@@ -14,13 +14,12 @@ import pandas as pd
 from mixtea.errors import Problems, shorten
 from mixtea.graph.iris import NOTES, decode_id
 from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.io.formats.headers import ID_NAME
 from mixtea.io.formats.tables import read_layout
 from mixtea.io.formats.tsv import Table
 from mixtea.io.head import head_of
 from mixtea.io.safe.limits import UnreadableError
 from mixtea.io.safe.sandboxed.table_child import normalise_header
-from mixtea.io.table_layout import find_layout, possible_headers, possible_separators, split_line
+from mixtea.io.table_layout import ID_NAME, find_layout, possible_headers
 
 IDENTITY_NAMES = ("owl:sameAs", "owl:equivalentClass", "owl:equivalentProperty", "skos:exactMatch", "skos:closeMatch")
 MAX_REASON = 200
@@ -142,10 +141,7 @@ def close_warning(path: Path, n: int) -> tuple[str, ...]:
 def prefix_tables(table: LinkTable, path: Path, kind: str, problems: Problems) -> LinkTable:
     """Prefix the ids of a text table with table names, where columns give them."""
     head = head_of(path)
-    names = {
-        normalise_header(name) for separator in possible_separators(kind, head) for _, line in possible_headers(head)
-        for name in split_line(line.removeprefix("#"), separator)
-    }  # fmt: skip
+    names = {normalise_header(name) for _, _, found in possible_headers(kind, head) for name in found}
     columns = list(table.columns)
     for side, name in enumerate(TABLE_COLUMNS):
         if normalise_header(name) in names:

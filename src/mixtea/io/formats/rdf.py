@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mixtea.errors import Problems
-from mixtea.graph.builder import GraphData
-from mixtea.graph.prefixes import BUILT_IN, expand
-from mixtea.graph.terms import without_vocabulary
-from mixtea.io.rdf.blank_nodes import collapse_blank_nodes
-from mixtea.io.rdf.mend import NO_BASE
-from mixtea.io.rdf.parse import Statements, find_line, read_mending
-
-if TYPE_CHECKING:
-    from pyoxigraph import Quad
-
-
-from collections import Counter
-
 import numpy as np
 
-from mixtea.errors import MAX_VALUE_KEPT
+from mixtea.errors import MAX_VALUE_KEPT, Problems
+from mixtea.graph.builder import GraphData
 from mixtea.graph.iris import MARK, NOTES
 from mixtea.graph.prefixes import merge_prefixes, shorten
+from mixtea.graph.terms import without_vocabulary
 from mixtea.io.formats.link_tables import (
     CLOSE,
     IDENTITY,
@@ -36,9 +25,13 @@ from mixtea.io.formats.link_tables import (
     left_out_warning,
     link_columns,
 )
+from mixtea.io.rdf.blank_nodes import collapse_blank_nodes
+from mixtea.io.rdf.mend import NO_BASE
+from mixtea.io.rdf.parse import Statements, find_line, read_mending
 from mixtea.io.safe.limits import UnreadableError
 
-TEXT_TYPES = frozenset(expand(name, BUILT_IN) for name in ("xsd:string", "rdf:langString"))  # of plain text
+if TYPE_CHECKING:
+    from pyoxigraph import Quad
 
 
 def read_rdf(path: Path, kind: str, problems: Problems) -> GraphData:

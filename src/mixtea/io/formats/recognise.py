@@ -26,12 +26,8 @@ KEYWORD = re.compile(r'"@(?:context|id|graph|type)"\s*:')
 OBO = re.compile(r"^(?:format-version:|\[(?:Term|Typedef|Instance)\]\s*$)", re.MULTILINE)
 RDF_ROOT = re.compile(r"<(?:[\w.-]+:)?RDF[\s>]")
 ALIGNMENT = "knowledgeweb.semanticweb.org/heterogeneity/alignment"
-BINARY = (
-    parquet_child.MAGIC,
-    excel_child.MAGIC,
-    SQLITE_MAGIC,
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-)  # begin binary files
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+BINARY = (parquet_child.MAGIC, excel_child.MAGIC, SQLITE_MAGIC, OLD_OFFICE)  # beginnings of files that are no text
 COMMENTS = r"(?>(?:<!--.*?-->\s*+)*)"
 SAVE_AS = "Save it as RDF/XML or Turtle (in Protégé: File, Save as)."
 SPARQL_TSV = re.compile(r"(?:\?\w++\t)++\?\w++\s")

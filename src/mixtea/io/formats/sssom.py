@@ -71,7 +71,7 @@ class CurieMapError(ValueError):
 def read_sssom(path: Path, kind: str, problems: Problems) -> LinkTable:
     """Read identity mappings, rejected ones by `predicate_modifier` Not; others are left out with a warning."""
     encoding = text_encoding(path)
-    comments, table = _split_comments(text_lines(path, problems, encoding))
+    comments, table = split_comments(text_lines(path, problems, encoding))
     try:
         own = curie_map(comments)
     except CurieMapError as error:
@@ -127,7 +127,7 @@ def curie_map(comments: Sequence[str]) -> dict[str, str]:
     >>> curie_map(["#curie_map:", "#  wd: http://www.wikidata.org/entity/", "#license: x"])
     {'wd': 'http://www.wikidata.org/entity/'}
     """
-    lines = textwrap.dedent("\n".join(line.removeprefix("#") for line in comments)).split("\n")
+    lines = textwrap.dedent("\n".join(line.removeprefix("#").rstrip("\r\n") for line in comments)).split("\n")
     start = next((i for i, line in enumerate(lines) if MAP.match(line)), len(lines))
     found, place = {}, 0
     for number, line in enumerate(lines[start + 1 :], start + 2):
@@ -159,13 +159,13 @@ def _unquoted(text: str) -> str:
     return text[1:-1] if text[:1] in "\"'" and text[:1] else text
 
 
-def _split_comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
-    """Return the comment lines at the beginning, and the lines after them."""
+def split_comments(lines: Iterator[str]) -> tuple[list[str], Iterator[str]]:
+    """Return the comment lines at the beginning, and the lines after them, with their ends."""
     comments: list[str] = []
     for line in lines:
         if not line.startswith("#"):
             return comments, chain([line], lines)
-        comments.append(line.rstrip("\r\n"))
+        comments.append(line)
     return comments, iter(())
 
 

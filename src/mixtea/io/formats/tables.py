@@ -20,13 +20,12 @@ import numpy as np
 from mixtea.errors import Problems
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.cell_values import CodedColumn, Column, text_column
-from mixtea.io.formats.headers import Headers
-from mixtea.io.formats.tsv import Table, object_array, read_rows, text_lines
-from mixtea.io.head import head_of, text_encoding
+from mixtea.io.formats.tsv import Row, Table, drop_empty_labels, object_array, text_lines, tsv_rows
+from mixtea.io.head import HEAD_BYTES, head_of, text_encoding
 from mixtea.io.safe.limits import MIB, current_limits, limit_exceeded
-from mixtea.io.safe.lines import ASCII, encoding_notes, line_blocks
+from mixtea.io.safe.lines import ASCII, UTF_8, encoding_notes, line_blocks
 from mixtea.io.safe.open import BYTE_ORDER_MARK
-from mixtea.io.table_layout import Layout, check_separator, find_layout, separator_name, separator_note
+from mixtea.io.table_layout import Headers, Layout, check_separator, find_layout, separator_name, separator_note
 
 
 def read_text_columns(path: Path, kind: str, headers: Headers, problems: Problems, *, links: bool = False) -> Table:
@@ -67,9 +66,28 @@ def _read_fast(path: Path, kind: str, layout: Layout) -> tuple[FastTable, tuple[
 
 
 def _read_carefully(path: Path, kind: str, layout: Layout, problems: Problems) -> Table:
-    encoding = text_encoding(path)
-    table = (_read_tsv if _has_no_quotes(kind, layout) else _read_csv)(path, layout, problems, encoding)
-    return replace(table, notes=_notes(kind, layout, encoding))
+    encoding, before = text_encoding(path), len(problems.found)
+    if _has_no_quotes(kind, layout):
+        rows = tsv_rows(path, problems, encoding)
+    else:
+        rows = csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator)
+    return replace(_collect(path, rows, layout, problems, before), notes=_notes(kind, layout, encoding))
+
+
+def read_table(
+    path: Path, n: int, problems: Problems, *, rest_is_value: bool = False, may_be_empty: bool = False
+) -> Table:
+    """Read n tab-separated columns of a file without a header; whatever is wrong with it goes to `problems`.
+
+    With `rest_is_value` the last column is all that follows, tabs included, or nothing (attribute values).
+    """
+    layout, before = Layout("\t", tuple(range(n)), n), len(problems.found)
+    if fast := read_fast(path, layout, quoted=False, encoding=UTF_8):
+        table = Table(path, tuple(column.array() for column in fast.columns), fast.lines)
+    else:
+        rows = tsv_rows(path, problems, most=n - 1 if rest_is_value else -1)
+        table = _collect(path, rows, layout, problems, before, comments=False, may_be_empty=may_be_empty)
+    return drop_empty_labels(table, problems, n=n - rest_is_value)
 
 
 def _has_no_quotes(kind: str, layout: Layout) -> bool:
@@ -155,24 +173,16 @@ class CsvRecords:
                 return True
 
 
-def _read_tsv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
-    """Read a table without quoting: a field is what is between two tabs."""
-    before = len(problems.found)
-    table = read_rows(path, layout.width, problems, comments=True, encoding=encoding)
-    rows = table.lines > layout.header_line
-    if len(table) and not rows.any() and len(problems.found) == before:
-        problems.add(path, None, "", "no row below its header", "It needs lines after its header.")
-    return Table(path, tuple(table.columns[place][rows] for place in layout.places), table.lines[rows])
-
-
-def _read_csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> Table:
-    n, before = len(layout.places), len(problems.found)
-    fields: list[str] = []
-    labels: dict[str, str] = {}
-    lines, shared, wanted = array("q"), labels.setdefault, itemgetter(*layout.places)
-    todo = f"{layout.width} columns separated by {separator_name(layout.separator)}."
-    for line, row in csv_rows(path, text_lines(path, problems, encoding), problems, delimiter=layout.separator):
-        if line <= layout.header_line or (row[0].startswith("#") and len(row) != layout.width):
+def _collect(
+    path: Path, rows: Iterator[Row], layout: Layout, problems: Problems, before: int, *, comments: bool = True,
+    may_be_empty: bool = False,
+) -> Table:  # fmt: skip
+    """Return the requested columns of rows; `before` so many problems were there. Equal labels become one object."""
+    n, todo = len(layout.places), f"{layout.width} columns separated by {separator_name(layout.separator)}."
+    fields, lines = list[str](), array("q")
+    shared, wanted = dict[str, str]().setdefault, itemgetter(*layout.places)
+    for line, row in rows:
+        if line <= layout.header_line or (comments and row[0].startswith("#") and len(row) != layout.width):
             continue
         if len(row) == layout.width:
             found = wanted(row)
@@ -181,7 +191,7 @@ def _read_csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> 
         else:
             what = f"{len(row)} column{'s' if len(row) > 1 else ''}"
             problems.add(path, line, layout.separator.join(row), what, f"Write {todo}")
-    if not lines and len(problems.found) == before:
+    if not (lines or may_be_empty) and len(problems.found) == before:
         what = "no row below its header" if layout.header_line else "the file is empty"
         problems.add(path, None, "", what, f"It needs lines of {todo}")
     flat = object_array(fields)
@@ -189,7 +199,7 @@ def _read_csv(path: Path, layout: Layout, problems: Problems, encoding: str) -> 
 
 
 IN_QUOTES = re.compile(r'(?:[^"]++|"")*+')
-MIN_BYTES = 1 << 16  # of a file: smaller ones are read soon enough
+MIN_BYTES = HEAD_BYTES  # of a file: smaller ones are read soon enough
 ARROW_BLOCK_BYTES = 1 << 20  # bytes that Arrow parses at once: few enough to stay in the cache of the processor
 QUOTE, LINE_END = b'"'[0], b"\n"[0]
 LINE_ENDS = b"\r\n"
@@ -209,7 +219,7 @@ class FastTable(NamedTuple):
 
 def read_fast(path: Path, layout: Layout, *, quoted: bool, encoding: str) -> FastTable | None:
     """Return the cells of a table, or None if there is anything that the careful reader should see."""
-    is_small = path.stat().st_size < MIN_BYTES
+    is_small = len(head_of(path).data) < MIN_BYTES
     if is_small or layout.width > current_limits().max_columns or ord(layout.separator) >= ASCII:
         return None
     try:

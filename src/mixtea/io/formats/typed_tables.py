@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
@@ -20,20 +20,19 @@ from mixtea.errors import MissingExtraError, shorten
 from mixtea.graph.text_arrays import from_arrow
 from mixtea.graph.text_column import TextColumn
 from mixtea.io.formats.cell_values import VALUE_KINDS, CodedColumn, Column, typed_texts
-from mixtea.io.formats.headers import Headers, too_few_columns
 from mixtea.io.paths import SQLITE_MAGIC, NamedPart, split_name
 from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
 from mixtea.io.safe.open import BLOCK, COMPRESSED, open_input, open_regular
-from mixtea.io.safe.sandbox import Process
+from mixtea.io.safe.sandbox import WRITE_AGAIN, Process
 from mixtea.io.safe.sandboxed.excel_child import MAGIC as EXCEL_MAGIC
 from mixtea.io.safe.sandboxed.parquet_child import MAGIC as PARQUET_MAGIC
 from mixtea.io.safe.sandboxed.table_child import ONE_SELECT
+from mixtea.io.table_layout import Headers, too_few_columns
 from mixtea.messages import visible
 
 NEEDS_NO_NUMPY = 18  # pyarrow since then
 MEMORY_PER_BYTE = 32  # memory for a dictionary of labels, which a column may hold as a whole, compressed
 MAX_TYPE = 100  # characters
-WRITE_AGAIN = "Write the file again, or correct its ending."
 CONFIDENCE_NAMES = ("confidence", "probability", "measure", "similarity", "score")
 T = TypeVar("T")
 
@@ -123,22 +122,15 @@ def unpack(path: Path, parser: TableParser) -> Iterator[IO[bytes]]:
         if path.suffix.lower() not in COMPRESSED:
             yield file
             return
-        with _temporary(path) as copy:
+        with ExitStack() as stack:
+            with _disk_errors(path):  # without a buffer, which could not be closed where a disk is full
+                copy: Any = stack.enter_context(tempfile.TemporaryFile(buffering=0))
             while rest := memoryview(file.read(BLOCK)):
                 with _disk_errors(path):
                     while rest:
                         rest = rest[copy.write(rest) :]
             copy.seek(0)
             yield copy
-
-
-@contextmanager
-def _temporary(path: Path) -> Iterator[Any]:
-    """Open a file without a name and without a buffer, which could not be closed where a disk is full."""
-    with _disk_errors(path):
-        file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed below
-    with file:
-        yield file
 
 
 @contextmanager

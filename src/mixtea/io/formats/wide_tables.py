@@ -17,28 +17,24 @@ from mixtea.graph.builder import GraphData, triple_data
 from mixtea.graph.literal_columns import id_form
 from mixtea.io.columns.rows import RowTable
 from mixtea.io.formats.cell_values import Column
-from mixtea.io.formats.headers import (
-    EDGE_HEADERS,
-    LINK_HEADERS,
-    TRIPLE_HEADERS,
-    find_header,
-    find_id_column,
-    is_id_name,
-    is_triple_header,
-    too_few_columns,
-)
-from mixtea.io.formats.tables import read_named
 from mixtea.io.formats.tsv import Table, drop_empty_labels
 from mixtea.io.head import Head
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
+from mixtea.io.safe.sandboxed.table_child import find_header
 from mixtea.io.table_layout import (
+    EDGE_HEADERS,
+    LINK_HEADERS,
+    TRIPLE_HEADERS,
     Layout,
     check_names,
+    find_id_column,
     first_rows,
+    is_id_name,
+    is_triple_header,
     no_relation_error,
     possible_headers,
     possible_separators,
-    split_line,
+    too_few_columns,
 )
 from mixtea.messages import is_whole
 
@@ -65,20 +61,17 @@ def is_entity_table(path: Path, names: Sequence[str]) -> bool:
 
 def find_wide_header(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """Return the layout and the column names, if the first line is a header and each row is an entity."""
-    for separator in possible_separators(kind, head):
-        for number, line in possible_headers(head):
-            names = [name.strip() for name in split_line(line.removeprefix("#"), separator)]
-            if find_id_column(names, certain=False) is not None:
-                return Layout(separator, tuple(range(len(names))), len(names), number), names
+    for separator, number, found in possible_headers(kind, head):
+        names = [name.strip() for name in found]
+        if find_id_column(names, certain=False) is not None:
+            return Layout(separator, tuple(range(len(names))), len(names), number), names
     return _without_ids(head, kind)
 
 
 def _without_ids(head: Head, kind: str) -> tuple[Layout, list[str]] | None:
     """Find the header of a table without a column of ids, by its words and those below it."""
-    for separator in possible_separators(kind, head):
-        lines = [split_line(line.removeprefix("#"), separator) for _, line in possible_headers(head)]
-        if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for names in lines):
-            return None
+    if any(find_header(names, (*TRIPLE_HEADERS, *EDGE_HEADERS)) for _, _, names in possible_headers(kind, head)):
+        return None
     first = next((number for number, line in head.numbered if not line.startswith("#")), 0)
     for separator in possible_separators(kind, head):
         is_plain = kind == "TSV" and separator == "\t"
@@ -101,13 +94,6 @@ def _is_header(names: list[str], rows: list[list[str]]) -> bool:
     heads, words, tails = ([cell for cell in column if cell] for column in zip(*alike, strict=True))
     none_twice = len(set(words)) == len(words) and set(heads).isdisjoint(tails)
     return len(rows) >= MIN_ROWS_OF_THREE and len(alike) == len(rows) and none_twice
-
-
-def read_wide_table(path: Path, kind: str, layout: Layout, names: list[str], problems: Problems) -> RowTable:
-    """Read a table of text with an entity in each row."""
-    check_names(path, layout.header_line, names, layout.places, layout.separator)
-    columns, lines, notes = read_named(path, kind, layout, names, problems)
-    return RowTable(path, tuple(columns), lines, notes)
 
 
 def columns_to_graph(

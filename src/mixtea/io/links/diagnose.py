@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from mixtea.errors import Problems, shorten
-from mixtea.graph.graph import Graph
+from mixtea.graph.graph import SIDES, Graph
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.links.resolve import LEFT_OUT, OBSOLETE, LinkEnds, entities_by_label, unique_labels_to_ids
 from mixtea.io.safe.limits import truncate_rows
@@ -23,7 +23,6 @@ from mixtea.text.names import last_part
 MAX_LINKS_TRIED = 2000  # links that are tried
 MAX_ID_LENGTH = 2000  # characters of an id that is looked at closely
 MIN_EXPLAINED = 0.5  # the share of them that a cause must explain
-SIDES = ("source", "target")
 CURIE = re.compile(r"(?P<prefix>[A-Za-z_][\w.-]*|):(?!//)(?P<rest>.+)", re.DOTALL)
 WRITE_ALIKE = "Write both alike."
 MAX_EXAMPLES = 3  # of ends outside their graphs

@@ -17,9 +17,8 @@ from scipy.sparse.csgraph import connected_components
 
 from mixtea.errors import MAX_VALUE_KEPT, ConfigError, DataError, Problems, shorten
 from mixtea.graph.graph import Graph
-from mixtea.io.formats.headers import LINK_HEADERS
 from mixtea.io.formats.link_tables import LinkTable, parse_confidences
-from mixtea.io.formats.registry import format_row
+from mixtea.io.formats.registry import detect_format, format_row, format_warnings
 from mixtea.io.formats.tsv import drop_empty_labels
 from mixtea.io.formats.typed_tables import CONFIDENCE_NAMES
 from mixtea.io.links.diagnose import (
@@ -31,9 +30,9 @@ from mixtea.io.links.diagnose import (
     report_outside,
 )
 from mixtea.io.links.resolve import UNKNOWN, resolve_ends
-from mixtea.io.memory.dispatch import Input
+from mixtea.io.memory.objects import Input
 from mixtea.io.safe.limits import collect_unreadable, current_limits
-from mixtea.io.sniff import detect_format, format_warnings
+from mixtea.io.table_layout import LINK_HEADERS
 from mixtea.messages import visible
 
 CONFIDENCE_HEADERS = [(*ends, name) for name in CONFIDENCE_NAMES for ends in LINK_HEADERS]

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mixtea.errors import DataError, Problems, shorten
+from mixtea.errors import DataError, Problems, listed, shorten
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATION_RANK
 from mixtea.graph.prefixes import expand
-from mixtea.io.formats.headers import LINK_HEADERS, find_header
 from mixtea.io.formats.link_tables import TABLE_SEPARATOR, LinkTable
-from mixtea.io.memory.frames import id_text
+from mixtea.io.memory.objects import id_text
 from mixtea.io.rdf.mend import NO_BASE, SCHEME, resolve_iri
 from mixtea.io.safe.limits import truncate_rows
+from mixtea.io.safe.sandboxed.table_child import find_header
+from mixtea.io.table_layout import LINK_HEADERS
 from mixtea.text.names import last_part
 
 if TYPE_CHECKING:
@@ -173,9 +174,8 @@ def _trigrams(text: str) -> set[str]:
 
 
 def _ambiguity(graph: Graph, text: str, called: np.ndarray, side: str) -> str:
-    shown = ", ".join(shorten(str(graph.ids[i])) for i in called[:MAX_NAMES_SHOWN])
-    more = ", ..." if len(called) > MAX_NAMES_SHOWN else ""
-    return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}{more}."
+    shown = listed(graph.ids[called].tolist(), MAX_NAMES_SHOWN)
+    return f"{len(called):,} entities of the {side} graph are called {shorten(text)}: {shown}."
 
 
 @dataclass(frozen=True, eq=False)

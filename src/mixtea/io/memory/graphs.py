@@ -26,7 +26,7 @@ from mixtea.graph.labels import PLAIN_LABEL_PREDICATES
 from mixtea.io.formats.link_tables import LinkTable
 from mixtea.io.formats.rdf import read_rdf, read_rdf_links
 from mixtea.io.formats.tsv import Table, object_array
-from mixtea.io.memory.frames import as_table, id_text
+from mixtea.io.memory.objects import as_table, id_text
 from mixtea.io.safe.limits import HALF_A_CHARACTER, MEND, UnreadableError
 from mixtea.messages import is_whole, visible
 

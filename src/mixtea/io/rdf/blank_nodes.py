@@ -203,9 +203,7 @@ ON_PROPERTY, INVERSE, AND, NOT = (OWL + word for word in ("onProperty", "inverse
 LIST = iris("rdf:first", "rdf:rest")
 FILLERS = iris("owl:someValuesFrom", "owl:allValuesFrom", "owl:hasValue", "owl:onClass", "owl:onDataRange")
 ONE_OF = iris("owl:unionOf", "owl:oneOf")
-NEGATING = iris(
-    "owl:disjointWith", "owl:complementOf", "rdfs:domain", "rdfs:range"
-)  # of others holds what stands there
+NEGATING = iris("owl:disjointWith", "owl:complementOf", "rdfs:domain", "rdfs:range")  # what is there holds of others
 TEXTS = iris(  # lead to nodes that hold a text
     "oboInOwl:hasExactSynonym", "oboInOwl:hasRelatedSynonym", "oboInOwl:hasBroadSynonym", "oboInOwl:hasNarrowSynonym",
     "oboInOwl:hasSynonym", "oboInOwl:hasDefinition", "skosxl:prefLabel", "skosxl:altLabel", "skosxl:hiddenLabel",

@@ -46,10 +46,7 @@ class StatementColumns:
         if block:
             try:
                 self._add(block)
-            except (
-                ValueError,
-                OverflowError,
-            ) as error:  # of text that is not UTF-8, or of an escape that stands for no character
+            except (ValueError, OverflowError) as error:  # not UTF-8, or an escape that stands for no character
                 raise SyntaxError(NO_STATEMENTS) from error
 
     def _add(self, block: bytes) -> None:

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from mixtea.errors import Problems
+from mixtea.io.head import head_of
 from mixtea.io.rdf.columns import MIN_BLOCK_BYTES, StatementColumns
 from mixtea.io.rdf.mend import NO_BASE, NOT_UTF_8, RELATIVE, WHERE, Mending, xml_prefixes
-from mixtea.io.safe.limits import MIB, UnreadableError, current_limits
-from mixtea.io.safe.lines import Lines
+from mixtea.io.safe.limits import MIB, UnreadableError, current_limits, limit_exceeded
+from mixtea.io.safe.lines import TOO_DEEP, Lines
 from mixtea.io.safe.open import open_input
 from mixtea.io.safe.sandbox import Process
 from mixtea.io.safe.sandboxed.xml_scan import reveal
@@ -21,10 +22,6 @@ from mixtea.messages import visible
 
 if TYPE_CHECKING:
     from pyoxigraph import Quad
-
-
-from mixtea.io.safe.limits import limit_exceeded
-from mixtea.io.safe.lines import TOO_DEEP
 
 Found = TypeVar("Found")
 CUT_LINE = re.compile(r"line jumps|followed by a dot")
@@ -95,10 +92,9 @@ class Statements:
             self._fail(error.msg, self.line + (error.lineno or 1) - 1, error.offset, mendable=True)
 
     def _sandboxed(self, file: IO[bytes]) -> Iterator[Quad]:
-        start = RecordedStart(file)
         base = self.base or (NO_BASE if self.kind == "JSON-LD" else None)
         mend = self.mending is not None
-        with sandboxed(self.path, self.kind, base, self.by_line, mend).start(start, feed=True) as process:
+        with sandboxed(self.path, self.kind, base, self.by_line, mend).start(file, feed=True) as process:
             made = ProcessLines(self.path, process, numbered=self.by_line)
             blocks = numbered(made.whole()) if self.by_line else made.whole(self._least)
             if mend and self.kind == "RDF/XML":
@@ -115,14 +111,14 @@ class Statements:
             found = process.result()
         message = found.get("message") or found.get("what") or cut
         if "LoadDocumentCallback" in (message or ""):
-            self._fail_remote(start.first)
+            self._fail_remote()
         if message:
             line = found.get("line") or (self._line_of_error() if "message" in found else None)
             self._fail(message, line, found.get("column"), mendable=found.get("mendable", False))
         if self.mending:
             for what, (n, line, value) in found["ids"].items():
                 self.mending.add(what, line, value, n)
-        self.prefixes = xml_prefixes(start.first) if self.kind == "RDF/XML" else found["prefixes"]
+        self.prefixes = xml_prefixes(head_of(self.path).data) if self.kind == "RDF/XML" else found["prefixes"]
 
     @property
     def _least(self) -> int:
@@ -161,9 +157,9 @@ class Statements:
                 self.mending.add(RELATIVE, line, statement)
             yield quad
 
-    def _fail_remote(self, first: bytes) -> NoReturn:
+    def _fail_remote(self) -> NoReturn:
         """Raise an error for a context in another place, which is not fetched."""
-        found = REMOTE.search(first)
+        found = REMOTE.search(head_of(self.path).data)
         where = f"at {visible(found[1].decode('utf-8', 'replace'))}" if found else "elsewhere"
         what = f"its @context lies {where}, and nothing is fetched"
         todo = FOR_SCHEMA_ORG if found and b"schema.org" in found[1] else PUT_INTO_THE_FILE
@@ -205,11 +201,15 @@ class Statements:
 def sandboxed(path: Path, kind: str, base: str | None, by_line: bool, mend: bool = False) -> Process:
     import pyoxigraph
 
-    limits = current_limits()
-    xml = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
-    xml["max_token"] = limits.max_token_mib * MIB
-    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml}
+    wanted = {"format": SANDBOXED[kind], "base": base, "by_line": by_line, "mend": mend, "xml": xml_limits()}
     return Process(path, "rdf_child", kind, wanted, [Path(pyoxigraph.__file__).parent.parent])
+
+
+def xml_limits() -> dict[str, int]:
+    """Return the limits of a scan of XML, which is another process's."""
+    limits = current_limits()
+    found = {name: getattr(limits, name) for name in ("max_nesting", "max_columns", "max_expansion")}
+    return found | {"max_token": limits.max_token_mib * MIB}
 
 
 def read_mending(
@@ -246,9 +246,6 @@ def find_line(path: Path, kind: str, wanted: Callable[[Quad], bool], mending: Me
     return next((statements.line for quad in statements if wanted(quad)), None)
 
 
-START_BYTES = 64 * 1024
-
-
 Blocks = Iterator[tuple[int, bytes]]
 
 
@@ -264,19 +261,6 @@ def numbered(blocks: Blocks) -> Blocks:
         if line:
             number, _, statement = line.partition(b"\t")
             yield int(number), statement
-
-
-class RecordedStart:
-    """A file that records the beginning of what is read from it."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self.file, self.first = file, b""
-
-    def read(self, size: int) -> bytes:
-        block = self.file.read(size)
-        if len(self.first) < START_BYTES:
-            self.first = (self.first + block)[:START_BYTES]
-        return block
 
 
 class ProcessLines(Lines):

@@ -14,16 +14,14 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 from mixtea.io.safe.limits import FREE_BYTES, MIB, UnreadableError, current_limits, limit_exceeded
 
 PACKED_BYTES = 1 << 14  # read at a time: what is left of it is copied at the end of each frame
 UNPACKED_BYTES = 1 << 20
 MAX_IDLE_BYTES = 1 << 23
-ZSTD_PACKED_BYTES = (
-    1 << 10
-)  # of packed bytes at a time: a block of 4 bytes can hold 128 KiB, and all that comes of a piece is held
+ZSTD_PACKED_BYTES = 1 << 10  # likewise: 4 bytes can be a block of 128 KiB, and all that comes of a piece is held
 
 
 class DamagedError(Exception):
@@ -42,23 +40,14 @@ class WindowTooLargeError(DamagedError):
     """Bytes that need much memory to be unpacked."""
 
 
-class Frame(Protocol):
-    """One compressed unit of a file; several may follow each other."""
-
-    ended: bool
-
-    def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
-        """(some unpacked bytes, what is left of the packed ones)."""
-        ...
-
-
 class GzipFrame:
-    """A member of a gzip file."""
+    """A member of a gzip file, which may have several."""
 
     def __init__(self) -> None:
         self.unpacker, self.ended = zlib.decompressobj(31), False
 
     def unpack(self, packed: memoryview) -> tuple[bytes, memoryview]:
+        """Return some unpacked bytes, and what is left of the packed ones."""
         try:
             found = self.unpacker.decompress(packed, UNPACKED_BYTES)
         except zlib.error as error:
@@ -75,9 +64,9 @@ class Unpacked(io.RawIOBase):
     long, and sparse files may be far larger than their disk.
     """
 
-    def __init__(self, file: IO[bytes], new_frame: Callable[[], Frame]) -> None:
+    def __init__(self, file: IO[bytes], new_frame: Callable[[], GzipFrame | ZstdFrame]) -> None:
         self.file, self.new_frame = file, new_frame
-        self.frame: Frame | None = None
+        self.frame: GzipFrame | ZstdFrame | None = None
         self.n_frames, self.idle = 0, 0
         self.packed, self.unpacked = memoryview(b""), memoryview(b"")
 
@@ -203,7 +192,7 @@ def first_bytes(path: Path, n: int) -> bytes:
             before, _ = kept.pop(path, (file, None))
             if before is not file:
                 before.close()
-            kept[path] = file, _status(path)
+            kept[path] = file, file_status(path)
         return data
 
 
@@ -223,17 +212,17 @@ def keep_open() -> Iterator[None]:
 def _take_kept(path: Path) -> BufferedReader | None:
     """Return the file that was kept open, if the path still leads to it as it was."""
     file, then = (_kept.get() or {}).pop(path, (None, None))
-    if file and then != _status(path):
+    if file and then != file_status(path):
         file.close()
         return None
     return file
 
 
-def _status(path: Path) -> tuple[int, int, int] | None:
+def file_status(path: Path) -> tuple[int, int, int] | None:
     """Return what changes with a file; None of one that is gone, which opening it reports."""
     try:
         found = path.stat()
-    except OSError:
+    except (OSError, ValueError):  # the latter of a path that cannot be
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -316,9 +305,8 @@ class LimitedReader(io.RawIOBase):
 
     def __init__(self, path: Path, raw: IO[bytes], kind: str) -> None:
         self.path, self.raw, self.limits, self.n = path, raw, current_limits(), 0
-        frames: dict[str, Callable[[], Callable[[], Frame]]] = {"gzip": lambda: GzipFrame, "zstd": zstd_frames}
-        self.packed = kind in frames
-        self.inner: Any = Unpacked(raw, frames[kind]()) if self.packed else raw
+        self.packed = kind != ""
+        self.inner: Any = Unpacked(raw, GzipFrame if kind == "gzip" else zstd_frames()) if self.packed else raw
 
     def readable(self) -> bool:
         return True

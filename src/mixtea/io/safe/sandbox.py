@@ -21,7 +21,7 @@ from mixtea.io.safe.sandboxed.restrict import FILE_ERROR
 
 BOOTSTRAP = (  # our folder is looked at first, and for our own modules only: it has names that others may have too
     "import sys; sys.path.insert(0, sys.argv[2]); from importlib import import_module as load\n"
-    "module = load(sys.argv[1]); sys.path[:1] = sys.argv[3:-1]; module.main()"
+    "start, work = load('sandboxed.restrict').main, load(sys.argv[1]).work; sys.path[:1] = sys.argv[3:-1]; start(work)"
 )
 NO_MEMORY = ("memory allocation of", "bad_alloc", "MemoryError")
 NAME_A_FOLDER = "Make room in the temporary folder, or name one that can be written: TMPDIR=..."

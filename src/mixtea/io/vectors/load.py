@@ -31,7 +31,7 @@ from mixtea.io.safe.limits import (
 )
 from mixtea.io.safe.open import COMPRESSED, open_regular
 from mixtea.io.safe.sandbox import Process
-from mixtea.io.vectors.text_model import text_vectors
+from mixtea.io.vectors.text_model import MAX_REASON, text_vectors
 from mixtea.messages import is_whole, visible
 
 Graphs = tuple[Graph, Graph]
@@ -117,7 +117,6 @@ def _check_room(graph: Graph, table: VectorTable) -> None:
 
 ID_HEADERS = tuple((name,) for name in ("id", "ids", "entity", "iri", "uri", "source", "target", "subject", "name"))
 FLOAT_TYPES = ("F32", "F16", "F64")  # of numbers, as safetensors calls them
-MAX_REASON = 300  # characters
 RawVectors = tuple[np.ndarray, np.ndarray, np.ndarray]  # ids, rows, vectors
 VECTOR_ENDINGS = {".parquet": "Parquet", ".pq": "Parquet", ".safetensors": "safetensors"}
 

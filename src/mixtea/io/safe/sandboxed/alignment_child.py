@@ -10,7 +10,7 @@ import json
 import sys
 from xml.parsers import expat
 
-from .restrict import WrongError, exit_now, restrict, run
+from .restrict import BLOCK, WrongError, restrict
 from .xml_scan import XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO, Any
 
-BLOCK = 1 << 18
 ENDS = ("entity1", "entity2")
 TEXTS = ("relation", "measure")
 NOTES = ("source_ids", "target_ids")  # elements with the namespaces of plain ids
@@ -96,7 +95,3 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
     go_on = restrict(wanted["mib"], wanted["seconds"])
     with io.BufferedWriter(io.FileIO(sys.stdout.fileno(), "wb", closefd=False), 1 << 16) as out:
         return parse(wanted, sys.stdin.buffer, out, go_on)
-
-
-def main() -> None:
-    exit_now(run(work))

@@ -11,7 +11,7 @@ from typing import IO, Any
 from xml.parsers import expat
 
 from .restrict import BYTES_PER_GRANT, WrongError, restrict
-from .table_child import MAX_SHOWN, ArrowWriter, choose_columns, find_header, run_task
+from .table_child import MAX_SHOWN, ArrowWriter, choose_columns, find_header
 
 MAGIC = b"PK\x03\x04"
 CONTENTS, STRINGS = "[Content_Types].xml", "xl/sharedStrings.xml"
@@ -27,7 +27,7 @@ class FirstElementError(Exception):
     """The first element of an XML file was reached."""
 
 
-def write_sheet(wanted: dict[str, Any]) -> dict[str, Any]:
+def work(wanted: dict[str, Any]) -> dict[str, Any]:
     """Write the requested columns of the sheet; return its report."""
     os.environ["OPENPYXL_LXML"] = "False"
     import openpyxl
@@ -123,7 +123,7 @@ class SheetReader:
         counts = dict(empty=self.n_empty, errors=self.n_errors, merged=self.n_merged, unsaved=self.n_unsaved)
         counts["unnamed"] = len(self.unnamed)
         top = dict(line=line, names=[name[:MAX_SHOWN] for name in names[:MAX_NAMES_SHOWN]])
-        top["known"] = bool(find_header(names, wanted))
+        top["known"] = bool(find_header(names, wanted["headers"]))
         return {"sheet": self.sheet.title, "header": top, "counts": counts}
 
     def rows(self) -> Iterator[Row]:
@@ -168,7 +168,3 @@ class SheetReader:
 def name_of(value: Any) -> str:
     """Return the name of a column; a year is a whole number."""
     return str(int(value) if isinstance(value, float) and value.is_integer() else value).strip()
-
-
-def main() -> None:
-    run_task(write_sheet)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .restrict import BYTES_PER_GRANT, WrongError, restrict
-from .table_child import MAX_SHOWN, choose_columns, run_task
+from .table_child import MAX_SHOWN, choose_columns
 
 ROWS_AT_ONCE = 1 << 16
 MAGIC = b"PAR1"
@@ -18,7 +18,7 @@ VECTOR_NAMES = ("vector", "embedding", "vectors", "embeddings")
 BYTES_PER_LABEL = 8  # the least that a row takes in memory for each of its labels
 
 
-def write_columns(wanted: dict[str, Any]) -> dict[str, Any]:
+def work(wanted: dict[str, Any]) -> dict[str, Any]:
     """Check the file before any of its contents are used, then write the requested columns: labels, or vectors."""
     import pyarrow as pa
     import pyarrow.compute
@@ -28,9 +28,8 @@ def write_columns(wanted: dict[str, Any]) -> dict[str, Any]:
         data = mmap.mmap(sys.stdin.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError:
         raise WrongError("it is empty") from None
-    go_on = restrict(
-        wanted["mib"], wanted["seconds"] * (1 + len(data) / BYTES_PER_GRANT)
-    )  # a column may be read as a whole
+    seconds = wanted["seconds"] * (1 + len(data) / BYTES_PER_GRANT)  # a column may be read as a whole
+    go_on = restrict(wanted["mib"], seconds)
     check_footer(data[:4], data[-8:], len(data), wanted)
     sink = sys.stdout.buffer
     damage = (pa.ArrowException, ArithmeticError, OSError, ValueError, KeyError, TypeError)  # whatever it is, and where
@@ -203,7 +202,3 @@ def vector_length(lists: Any, rows: Any, dim: int, longest: int) -> int:
             what = f"a vector of {here:,} numbers, while the first has {dim:,}"
             raise WrongError(what, line=rows[place].as_py(), todo="All vectors need the same length, 1 or more.")
     return int(dim)
-
-
-def main() -> None:
-    run_task(write_columns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 
-from .restrict import WrongError, exit_now, restrict, run
+from .restrict import BLOCK, WrongError, restrict
 from .xml_scan import IdHider, XmlScan
 
 TYPE_CHECKING = False  # importing typing would take a third of the time that starting takes
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import IO, Any
 
-BLOCK = 1 << 18
 UNTERMINATED = ("Line jumps are not allowed", "Unexpected end of file")
 MAX_PREFIXES, MAX_PREFIX = 10_000, 2_000
 
@@ -123,7 +122,3 @@ def work(wanted: dict[str, Any]) -> dict[str, Any]:
     go_on = restrict(wanted["mib"], wanted["seconds"])
     with io.BufferedWriter(CountingWriter(sys.stdout.fileno(), go_on), 1 << 16) as out:
         return parse(wanted, sys.stdin.buffer, out, go_on)
-
-
-def main() -> None:
-    exit_now(run(work))

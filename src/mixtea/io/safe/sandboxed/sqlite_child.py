@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from .restrict import BYTES_PER_GRANT, WrongError, restrict
-from .table_child import MAX_SHOWN, ONE_SELECT, ArrowWriter, choose_columns, run_task
+from .table_child import MAX_SHOWN, ONE_SELECT, ArrowWriter, choose_columns
 
 PAGE, COUNT, VALID_FOR, CHANGED = slice(16, 18), slice(28, 32), slice(92, 96), slice(24, 28)  # bytes of the header
 HEADER = 100  # bytes
@@ -25,7 +25,7 @@ TABLES = (
 )
 
 
-def write_table(wanted: dict[str, Any]) -> dict[str, Any]:
+def work(wanted: dict[str, Any]) -> dict[str, Any]:
     """Write the wanted columns."""
     import pyarrow as pa  # noqa: F401 - before memory is limited
 
@@ -127,7 +127,3 @@ def explain_error(error: Exception) -> WrongError:
     if isinstance(error, sqlite3.Warning | sqlite3.ProgrammingError):
         return WrongError(f"no single statement ({message})", todo=ONE_SELECT)
     return WrongError(f"SQLite says: {message}", todo="Correct the query.")
-
-
-def main() -> None:
-    run_task(write_table)

@@ -6,13 +6,11 @@ column is of the kind `CELLS`, texts begin with the letter of their type, and a 
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from .restrict import WrongError, exit_now, run
+from .restrict import WrongError
 
 MAX_SHOWN = 400  # characters of a name, a type or an error shown
 CELLS = "cells"
@@ -24,16 +22,9 @@ MAX_BATCH_CELLS = 1 << 16  # of a batch
 CELL_BYTES = 24  # what a cell takes in a file beside its text
 
 
-def run_task(task: Any) -> None:
-    """Do the task, in a process that has just started."""
-    if json.loads(sys.argv[-1])["without_numpy"]:  # half of the time that starting takes
-        sys.modules["numpy"] = None  # type: ignore[assignment]
-    exit_now(run(task))
-
-
 def choose_columns(names: list[str], wanted: dict[str, Any]) -> tuple[list[int], bool]:
     """Return the places of the wanted columns, and whether these are all: if no header fits and all may be taken."""
-    or_all = wanted.get("or_all", False) and not find_header(names, wanted)
+    or_all = wanted.get("or_all", False) and not find_header(names, wanted["headers"])
     if len(names) < (1 if or_all else wanted["n"]):
         raise WrongError("columns", names=[name[:MAX_SHOWN] for name in names[: wanted["n"]]])
     return check_unique(names) if or_all else wanted_columns(names, wanted), or_all
@@ -41,11 +32,13 @@ def choose_columns(names: list[str], wanted: dict[str, Any]) -> tuple[list[int],
 
 def wanted_columns(names: list[str], wanted: dict[str, Any]) -> list[int]:
     """Return the positions of a fitting header's columns, else the first ones; of links also their relation."""
-    places = find_header(names, wanted)
+    places, normalised = find_header(names, wanted["headers"]), [normalise_header(name) for name in names]
     if not places:
         return list(range(wanted["n"]))
-    of_links = enumerate(names) if wanted.get("links", False) else ()
-    also = [place for place, name in of_links if normalise_header(name) in RELATIONS and place not in places]
+    if twice := [normalised[place] for place in places if normalised.count(normalised[place]) > 1]:
+        raise WrongError(f"two columns named {twice[0]}", todo="Name each column once.")
+    of_links = enumerate(normalised) if wanted.get("links", False) else ()
+    also = [place for place, name in of_links if name in RELATIONS and place not in places]
     return [*places, *also[:1]]
 
 
@@ -59,15 +52,11 @@ def check_unique(names: list[str]) -> list[int]:
     return list(range(len(names)))
 
 
-def find_header(names: list[str], wanted: dict[str, Any]) -> list[int]:
+def find_header(names: Sequence[str], headers: Sequence[Sequence[str]]) -> list[int]:
     """Return the positions of the columns of the first fitting header; [] if no header fits."""
     found = [normalise_header(name) for name in names]
-    for header in wanted["headers"]:
-        if set(header) <= set(found):
-            if twice := [name for name in header if found.count(name) > 1]:
-                raise WrongError(f"two columns named {twice[0]}", todo="Name each column once.")
-            return [found.index(name) for name in header]
-    return []
+    fitting = next((header for header in headers if set(header) <= set(found)), ())
+    return [found.index(name) for name in fitting]
 
 
 def normalise_header(name: str) -> str:

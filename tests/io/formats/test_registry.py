@@ -9,9 +9,8 @@ from conftest import write
 from small_files import E, excel, graph_of, parquet, sqlite, triples_of
 
 from mixtea import DataError, load_task
-from mixtea.io.formats.registry import FORMATS, format_row
+from mixtea.io.formats.registry import FORMATS, detect_format, format_row, format_warnings
 from mixtea.io.safe.limits import UnreadableError
-from mixtea.io.sniff import detect_format, format_warnings
 
 NT = f"<{E}a> <{E}r> <{E}b> .\n<{E}b> <{E}s> <{E}c> .\n"
 XML = f"""<?xml version="1.0"?>

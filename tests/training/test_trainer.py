@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from mixtea.config import Config
-from mixtea.training.schedule import learning_rate, ramp_up, teacher_momentum, update_teacher
+from mixtea.training.trainer import learning_rate, ramp_up, teacher_momentum, update_teacher
 
 
 def test_the_teacher_is_a_moving_average():
