@@ -87,10 +87,20 @@ class RowIndex:
         if rare.nnz == others.nnz:
             return _pairs(top_products(others, self.columns, k))
         spare = int(np.clip(MAX_PRODUCTS / max(others.shape[0], 1), k, SPARE_ROWS * k))
-        found = _pairs(top_products(rare, self.columns, spare))
-        product = row_products(others, self.rows, found.first, found.second)
-        best = rank_within(found.first, product, others.shape[0]) < k
-        return SimilarRows(found.first[best], found.second[best], product[best])
+        at_once = max(1, PAIRS_PER_BLOCK // spare)
+        parts = [
+            self._best_of(others, rare, range(begin, min(begin + at_once, others.shape[0])), k, spare)
+            for begin in range(0, others.shape[0], at_once)
+        ]
+        return SimilarRows(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    def _best_of(self, others: csr_matrix, rare: csr_matrix, rows: range, k: int, spare: int) -> SimilarRows:
+        """Return the k most similar rows for some of the others, of the `spare` that rare columns lead to."""
+        found = _pairs(top_products(rare[rows.start : rows.stop], self.columns, spare))
+        other = found.first + rows.start
+        product = row_products(others, self.rows, other, found.second)
+        best = rank_within(found.first, product, len(rows)) < k
+        return SimilarRows(other[best], found.second[best], product[best])
 
 
 def _pairs(found: csr_matrix) -> SimilarRows:
