@@ -16,6 +16,7 @@ NONE = np.empty((0, 2), dtype=np.int64)
 @pytest.fixture(autouse=True)
 def _few_are_enough(monkeypatch):
     monkeypatch.setattr(similarity, "MIN_SETTLED", 2)
+    monkeypatch.setattr(similarity, "MIN_LINKS_SETTLED", 0)
 
 
 def person(i, notation=str):

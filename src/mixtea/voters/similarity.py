@@ -52,14 +52,15 @@ def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shap
 def uncontradicted(pairs: np.ndarray, links: np.ndarray, rejected: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Return those of the pairs [p, 2] of equal and unique entities that settle these.
 
-    None where they are few, or where links show that being equal misleads; an end of a rejected pair looks further.
+    None where they are few, or where links do not show that equal ones are the same; an end of a rejected pair looks
+    further.
     """
     for side, n in enumerate(shape):
         pairs = pairs[~are_in(rejected[:, side], n)[pairs[:, side]]]
     told = are_in(links[:, 0], shape[0])[pairs[:, 0]] | are_in(links[:, 1], shape[1])[pairs[:, 1]]
     wrong = ~ScoredPairs.of(pairs[told], shape).are_among(links)
-    misleads = len(wrong) >= MIN_LINKS_SETTLED and wrong.mean() > MAX_WRONG_SETTLED
-    return pairs[:0] if misleads or len(pairs) < MIN_SETTLED else pairs
+    sure = len(wrong) >= MIN_LINKS_SETTLED and wrong.sum() <= MAX_WRONG_SETTLED * len(wrong)
+    return pairs if sure and len(pairs) >= MIN_SETTLED else pairs[:0]
 
 
 class SimilarityOpinions:
