@@ -537,9 +537,9 @@ class MixTEA(Scoring):
         return aligner
 
     def _warm_start(self) -> WarmStart:
-        """Return the start of a warm training: task, the student's parameters, the last opinions, weights of views."""
+        """Return the start of a warm training: task, the student's parameters, and the last opinions."""
         self._check_fitted()
-        return WarmStart(self.task_, self._student.state_dict(), self._last, self.learned_.views)
+        return WarmStart(self.task_, self._student.state_dict(), self._last)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

@@ -30,7 +30,7 @@ from mixtea.errors import ConfigError
 from mixtea.graph.joint_index import OpenIndex
 from mixtea.graph.task import Task
 from mixtea.voters.base import AFTER_TRAINING, BEFORE_TRAINING, Voter, VotingState
-from mixtea.voters.learned import Learned, LearnedView
+from mixtea.voters.learned import Learned
 from mixtea.voters.registry import make_voter
 from mixtea.voters.similarity import SimilarityVoter
 from mixtea.voters.votes import all_scores, directions, learn_from_sure, proposed_pairs
@@ -69,7 +69,10 @@ class Council:
         given: Learned | None = None,
     ) -> None:  # fmt: skip
         self.task, self.config, self.voters, self.given = task, config, list(voters), given
-        self.apply_views({} if given is None else given.views)
+        views = {} if given is None else given.views
+        for voter in self.voters:
+            if isinstance(voter, SimilarityVoter) and voter.name in views:
+                voter.opinions().given = views[voter.name]
         self.entities, self.generator = entities, generator
         self.rejected = rejected_pairs(task, entities)
         self.opinions: Opinions | None = None
@@ -83,12 +86,6 @@ class Council:
             self.weights = {name: weight for name, weight in given.voter_weights.items() if name not in log_odds}
         self.view_weights: dict[str, float] | None = None  # of opinions that are log-odds, until something is learned
         self.direction_weights = [config.first_beta, 1 - config.first_beta]
-
-    def apply_views(self, views: Mapping[str, LearnedView]) -> None:
-        """Have voters weigh what they compare as another training has learned, by the names of the voters."""
-        for voter in self.voters:
-            if isinstance(voter, SimilarityVoter) and voter.name in views:
-                voter.opinions().given = views[voter.name]
 
     @property
     def names(self) -> tuple[str, ...]:

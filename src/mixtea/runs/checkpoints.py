@@ -71,7 +71,7 @@ class StopSignals:
 
 
 logger = logging.getLogger(__name__)
-CHECKPOINT_KIND = "mixtea checkpoint 3"
+CHECKPOINT_KIND = "mixtea checkpoint 4"
 CHECKPOINT_NAME = re.compile(r"checkpoint-(\d{6,9})\.safetensors")
 CHECKPOINTS_KEPT = 2
 MAX_TIME_SHARE = 20  # saving may take one part in so many of the time

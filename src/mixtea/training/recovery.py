@@ -72,8 +72,7 @@ def _make_trainer(
     voters: Sequence[Voter], given: Learned | None,
 ) -> Trainer:  # fmt: skip
     found = checkpoints.load() if checkpoints is not None else None
-    views = start.kept_views(task) if start is not None and given is None else {}
-    trainer = Trainer(task, config, device, start if found is None else None, voters, given, views)
+    trainer = Trainer(task, config, device, start if found is None else None, voters, given)
     if found is not None:
         restore_training(trainer, found[1])
         if len(trainer.history) != found[0]:

@@ -16,10 +16,14 @@ from mixtea.compute.arrays import (
     check_history,
     check_numbers,
     check_same_form,
+    check_scores,
+    checked_rows,
     to_tensor,
 )
+from mixtea.compute.scored_pairs import SCORE, ScoredPairs
 from mixtea.council.trace import check_trace
 from mixtea.errors import RunError, VoterError
+from mixtea.graph.graph import SIDES
 from mixtea.voters.votes import votes_of_state, votes_state
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ def training_state(trainer: Trainer) -> State:
         "trace": trainer.trace.state_dict(),
         "strategy": None if trainer.strategy is None else trainer.strategy.state_dict(),
         "council": trainer.council.state_dict(),
+        "holdout": None if trainer.holdout is None else _pairs_state(trainer.holdout),
         "progress": trainer.stopping.state_dict(),
         "history": trainer.history,
         "seconds": trainer.seconds(),
@@ -97,10 +102,28 @@ def _restore(trainer: Trainer, state: State) -> None:
     if trainer.strategy is not None:
         trainer.strategy.load_state_dict(state["strategy"])
     trainer.council.load_state_dict(state["council"])
+    trainer.holdout = None if state["holdout"] is None else _pairs_of_state(state["holdout"], trainer)
     trainer.stopping.load_state_dict(state["progress"], trainer.student, n_epochs)
     trainer.history, trainer.lowered = list(state["history"]), dict(state["lowered"])
     trainer.seconds_before = float(state["seconds"])
     trainer.generator.set_state(to_tensor(state["generator"]))
+
+
+def _pairs_state(pairs: ScoredPairs) -> State:
+    return {"source": as_numpy(pairs.source), "target": as_numpy(pairs.target), "scores": as_arrays(pairs.scores)}
+
+
+def _pairs_of_state(state: State, trainer: Trainer) -> ScoredPairs:
+    """Restore opinions about held-out links, by entity index; ValueError if they are not of these graphs and voters."""
+    shape, like, scores = trainer.task.joint_index.shape, trainer.entities.rows[0], state["scores"]
+    if not scores.keys() <= {voter.opinion for voter in trainer.council.voters}:
+        raise ValueError("opinions of unknown voters")
+    for name, values in scores.items():
+        check_scores(name, values, trainer.config.precision, or_nan=True)
+    ends = [as_numpy(checked_rows(state[side], n, like)) for side, n in zip(SIDES, shape, strict=True)]
+    if any(len(part) != len(ends[0]) for part in (ends[1], *scores.values())):
+        raise ValueError("opinions of different lengths")
+    return ScoredPairs.of(ends, shape, **{SCORE + name: values for name, values in scores.items()})
 
 
 def optimiser_state(optimiser: torch.optim.Optimizer) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -36,7 +36,7 @@ from mixtea.training.pseudo_mapping_loss import cross_entropy
 from mixtea.training.resume import training_state
 from mixtea.training.warm_start import WarmStart, copy_vectors, restore_candidates
 from mixtea.voters.base import Voter
-from mixtea.voters.learned import Learned, LearnedView
+from mixtea.voters.learned import Learned
 
 logger = logging.getLogger(__name__)
 Keep = Callable[[int, Callable[[], State]], None]
@@ -80,12 +80,8 @@ class Trainer:
         start: WarmStart | None = None,
         voters: Sequence[Voter] | None = None,
         given: Learned | None = None,
-        views: Mapping[str, LearnedView] = {},
     ) -> None:
-        """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`.
-
-        `views` are the weights of names and values that are kept from an earlier one.
-        """
+        """Prepare a training, with the result `start` of an earlier one, and what another has learned, `given`."""
         self.task, self.config = task, config
         voters = bind_voters(task, config, config.voters) if voters is None else voters
         self.generator = torch.Generator(device).manual_seed(config.seed)
@@ -108,7 +104,6 @@ class Trainer:
                 len(task.valid), config.valid_needed,
             )  # fmt: skip
         self.council = Council(task, config, voters, self.entities, self.generator, given)
-        self.council.apply_views(views)
         if not self.enough_valid:
             self.council.direction_weights = [0.5, 0.5]
         self.holdout = None if start is None or config.only_vectors_vote else restore_candidates(self.council, start)

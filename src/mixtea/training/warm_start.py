@@ -20,24 +20,17 @@ from mixtea.errors import ConfigError
 from mixtea.graph.graph import Graph
 from mixtea.graph.joint_index import relation_numbers
 from mixtea.graph.task import Task
-from mixtea.voters.learned import LearnedView
 
 SPREAD_ROUNDS = 3  # in which vectors reach new entities among new ones
 MIN_COMMON_LINKS = 0.9  # share of training links that an earlier hold-out had: then it holds for these too
 
 
 class WarmStart(NamedTuple):
-    """An earlier task, the parameters of its student, the last opinions of its voters, and the weights of views."""
+    """An earlier task, the parameters of its student, and the last opinions of its voters."""
 
     task: Task
     student: Mapping[str, Tensor]
     last: StoredOpinions | None = None
-    views: Mapping[str, LearnedView] = {}
-
-    def kept_views(self, task: Task) -> Mapping[str, LearnedView]:
-        """Return the weights of names and values that still hold, since the training links are mostly the same."""
-        place = [_indices(old, new) for old, new in _sides(self.task, task)]
-        return self.views if _links_in_common(self.task, task, place) >= MIN_COMMON_LINKS else {}
 
 
 @torch.no_grad()
