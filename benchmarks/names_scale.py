@@ -28,6 +28,7 @@ from scipy.sparse import csr_matrix
 
 from mixtea import Task, load_task
 from mixtea.compute.scored_pairs import rank_within
+from mixtea.compute.similar_rows import SimilarRows, row_products
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import Labels
 from mixtea.text.names import entity_names
@@ -99,12 +100,12 @@ def _named(names: list[str]) -> Graph:
     return Graph(ids, none, np.empty((0, 3), dtype=np.int64), labels=labels)
 
 
-def dense_alike(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """As similar_rows, by the product of all with all."""
+def dense_alike(first: csr_matrix, second: csr_matrix, k: int, **options: Any) -> SimilarRows:
+    """As similar_rows of all rows, by the product of all with all."""
     m = second.shape[0]
     ahead, back = _dense_top(first, second, k), _dense_top(second, first, k)
     key = np.unique(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
-    return key // m, key % m
+    return SimilarRows(key // m, key % m, row_products(first, second, key // m, key % m))
 
 
 def _dense_top(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from conftest import make_graph
 
 from mixtea import Task
-from mixtea.config import Config
-from mixtea.evaluation.estimate import estimate, measure_speed, memory_mib, seconds_beside, seconds_per_epoch, sizes
+from mixtea.config import STRUCTURE_VOTERS, Config
+from mixtea.evaluation.estimate import (
+    estimate,
+    measure_speed,
+    memory_mib,
+    seconds_beside,
+    seconds_of_texts,
+    seconds_per_epoch,
+    sizes,
+)
+from mixtea.graph.entity_table import Attributes
+from mixtea.graph.labels import Labels
 from mixtea.training.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -74,3 +86,29 @@ def test_sharp_losses_are_sampled_since_moments_would_not_do(chain):
     assert best.epochs == 13 and best.suggestion == {} and best.seconds > best.seconds_beside > 0
     assert slow.suggestion == {"max_epochs": 0} and slow.seconds_beside <= slow.seconds_with_suggestion < slow.seconds
     assert best.mib > estimate(chain, Config(entity_dim=128), CPU, 1e11).mib
+
+
+def test_names_and_values_take_time_and_names_that_differ_the_most(chain):
+    n = chain.source.n_entities
+    names = [f"name {i}" for i in range(n)]
+
+    def named(source, target):
+        sides = [
+            replace(graph, labels=Labels.of_entities(np.arange(n), texts))
+            for graph, texts in ((chain.source, source), (chain.target, target))
+        ]
+        return chain.replace(source=sides[0], target=sides[1])
+
+    best, one_sided = Config.preset("best"), [""] * n
+    nothing, equal, different = (
+        seconds_of_texts(named(names, other), best, "cpu") for other in (one_sided, names, [f"{t} x" for t in names])
+    )
+    assert nothing == 0 < equal < different / 3
+    assert seconds_of_texts(named(names, names), Config.preset("best", voters=STRUCTURE_VOTERS), "cpu") == 0
+    assert seconds_beside(named(names, names), best, CPU, 1e9) == pytest.approx(
+        seconds_beside(chain, best, CPU, 1e9) + equal
+    )
+    values = Attributes.from_columns([0, 1], ["p", "p"], ["a", "b"]).as_set()
+    assert seconds_of_texts(chain.replace(source=replace(chain.source, attributes=values)), best, "cpu") > 0
+    two = Labels.of_entities(np.repeat(np.arange(n), 2), [f"{t} {i}" for t in names for i in (0, 1)])
+    assert memory_mib(chain.replace(source=replace(chain.source, labels=two)), best, CPU) > memory_mib(chain, best, CPU)

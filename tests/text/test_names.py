@@ -8,7 +8,15 @@ from conftest import make_graph
 
 from mixtea.graph.graph import Graph
 from mixtea.graph.labels import TRANSLATION_RANK, Labels
-from mixtea.text.names import MAX_NAME_LENGTH, entity_names, label_text, local_name, normalized_name
+from mixtea.text.names import (
+    MAX_NAME_LENGTH,
+    entity_names,
+    is_code,
+    label_text,
+    local_name,
+    normalized_name,
+    normalized_names,
+)
 
 NAMES = {  # ids that hold a name
     "Paris": "Paris",
@@ -146,3 +154,17 @@ def test_a_graph_without_names():
 def test_a_translation_is_shown_where_there_is_no_label():
     graph = named(["a", "b"], [(0, "Aa", TRANSLATION_RANK), (0, "Zz", 5), (1, "Bb", TRANSLATION_RANK)])
     assert [graph.label(0), graph.label(1)] == ["Zz", "Bb"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["A  b-C_d (x)", "a_b", "  x\t1\n2 ", "Ünï (a) 2", "[x] y", "(1965)", "", "9" * 2000, "a\x00b", "É" * 1200],
+)
+def test_many_names_are_normalized_as_one_is(text):
+    assert normalized_names([text, text]) == [normalized_name(text)] * 2
+
+
+def test_digits_of_an_id_matter_only_by_being_zero_or_not():
+    for name in ("3T", "0T", "FIFA 14", "10cc", "Q42", "Q10", "E000143", "0038d267", "38d267ab", "X-Change 2"):
+        assert is_code(name) == is_code(name.replace("4", "7").replace("3", "9"))
+    assert not is_code("3T") and is_code("0T")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import said_graph
 
-from mixtea.voters.name_index import DIFFERENT, MISSING, SHARED, same_kind, shared_types, words_in_brackets
+from mixtea.voters.disambiguation import DIFFERENT, MISSING, SHARED, same_kind, shared_types, words_in_brackets
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 

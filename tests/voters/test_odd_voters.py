@@ -96,10 +96,10 @@ def test_full_memory_names_the_voter_that_fills_it(rings, at, monkeypatch):
 
 
 def test_names_that_fill_memory_are_said_to(told, monkeypatch):
-    def full(*args):
+    def full(*args, **options):
         raise MemoryError
 
-    monkeypatch.setattr(name_index, "row_products", full)
+    monkeypatch.setattr(name_index, "similar_rows", full)
     with pytest.raises(FullMemoryError, match="The voter names fills it"):
         MixTEA(**SMALL).fit(told)
 

@@ -9,8 +9,9 @@ import torch
 from conftest import ABROAD, WORDS, _two_words
 
 from mixtea.compute.ngrams import ngram_counts, tfidf
-from mixtea.voters import names as module
-from mixtea.voters.names import RIDGE, NameOpinions, Translator, _largest
+from mixtea.voters import translator as module
+from mixtea.voters.names import NameOpinions
+from mixtea.voters.translator import RIDGE, Translator, _largest
 
 NONE = np.empty((0, 2), dtype=np.int64)
 HERE, THERE = ([_two_words(i, words).lower() for i in range(24)] for words in (WORDS, ABROAD))
@@ -29,10 +30,14 @@ def kernel():
     return sum(side @ side.T for side in rows) / 2
 
 
+def learned(translator, target=KNOWN):
+    return translator.learned_from(KNOWN, target, tfidf(*ngram_counts(THERE))[0])
+
+
 @pytest.mark.parametrize("at_once", [5, 2048])
 def test_weights_are_those_of_kernel_ridge_regression(translator, kernel, at_once, monkeypatch):
     monkeypatch.setattr(module, "NAMES_PER_BLOCK", at_once)
-    weights = torch.from_numpy(np.concatenate(list(translator._weights(KNOWN)))).double()
+    weights = torch.cat(list(learned(translator).weights(np.arange(24)))).double()
     known, one_hot = kernel[KNOWN][:, KNOWN], torch.eye(len(KNOWN), dtype=torch.float64)
     others = np.setdiff1d(np.arange(24), KNOWN)
     told = oracle.ridge(known, kernel[others][:, KNOWN], one_hot, RIDGE)
@@ -40,7 +45,7 @@ def test_weights_are_those_of_kernel_ridge_regression(translator, kernel, at_onc
 
 
 def test_a_known_name_is_translated_by_a_regression_that_has_never_seen_it(translator, kernel):
-    weights = torch.from_numpy(np.concatenate(list(translator._weights(KNOWN)))).double()
+    weights = torch.cat(list(learned(translator).weights(np.arange(24)))).double()
     known, one_hot = kernel[KNOWN][:, KNOWN], torch.eye(len(KNOWN), dtype=torch.float64)
     for place, name in enumerate(KNOWN):
         told = oracle.ridge_without(known, one_hot, RIDGE, place)
@@ -50,18 +55,17 @@ def test_a_known_name_is_translated_by_a_regression_that_has_never_seen_it(trans
 
 def test_another_target_of_a_known_pair_does_not_change_its_own_translation(translator):
     """What is said of a pair does not come from the pair."""
-    rows = tfidf(*ngram_counts(THERE))[0]
     target = KNOWN.copy()
-    before = translator.translations(KNOWN, target, rows).rows
+    before = learned(translator, target=target).translations(np.arange(24)).rows
     target[0] = 23
-    after = translator.translations(KNOWN, target, rows).rows
+    after = learned(translator, target=target).translations(np.arange(24)).rows
     assert (before[0] != after[0]).nnz == 0 and (before[1] != after[1]).nnz > 0
 
 
 def test_a_translation_is_likest_to_what_the_name_is_called_there(translator):
     rows = tfidf(*ngram_counts(THERE))[0]
     known = np.arange(20)
-    told = translator.translations(known, known, rows)
+    told = translator.learned_from(known, known, rows).translations(np.arange(24))
     a, b = (ends.ravel() for ends in np.indices((24, 24)))
     likeness = told.likeness(rows, a, b).reshape(24, 24)
     assert (likeness[20:].argmax(1) == np.arange(20, 24)).all()  # never seen, of words that were
@@ -72,14 +76,24 @@ def test_a_translation_is_likest_to_what_the_name_is_called_there(translator):
 
 def test_pairs_of_one_source_name_count_once(translator):
     rows = tfidf(*ngram_counts(THERE))[0]
-    once = translator.translations(KNOWN, KNOWN, rows)
-    twice = translator.translations(np.r_[KNOWN, KNOWN], np.r_[KNOWN, KNOWN + 1], rows)
+    once = translator.learned_from(KNOWN, KNOWN, rows).translations(np.arange(24))
+    twice = translator.learned_from(np.r_[KNOWN, KNOWN], np.r_[KNOWN, KNOWN + 1], rows).translations(np.arange(24))
     assert (once.rows != twice.rows).nnz == 0 and once.place.tolist() == twice.place.tolist()
+
+
+def test_names_that_are_not_asked_for_have_empty_rows(translator):
+    every, some = (learned(translator).translations(names) for names in (np.arange(24), np.array([1, 2, 23])))
+    for name in range(24):
+        if name in (1, 2, 23):
+            assert some.rows[name].toarray() == pytest.approx(every.rows[name].toarray(), abs=1e-5)
+            assert some.heard[name].toarray() == pytest.approx(every.heard[name].toarray(), abs=1e-5)
+        else:
+            assert some.rows[name].nnz == some.heard[name].nnz == 0 < every.rows[name].nnz
 
 
 def test_only_those_who_weigh_most_are_heard(monkeypatch):
     monkeypatch.setattr(module, "MAX_WEIGHTED_PAIRS", 2)
-    assert _largest(np.array([[0.5, -3.0, 1.0], [0.0, 0.0, 2.0]])).toarray().tolist() == [[0, -3, 1], [0, 0, 2]]
+    assert _largest(torch.tensor([[0.5, -3.0, 1.0], [0.0, 0.0, 2.0]])).toarray().tolist() == [[0, -3, 1], [0, 0, 2]]
 
 
 def test_enough_links_in_another_language_teach_to_translate(translated):

@@ -29,8 +29,8 @@ from mixtea.calibration.features import (
 from mixtea.compute.arrays import as_numpy, to_tensor
 from mixtea.compute.scored_pairs import ScoredPairs, are_in
 from mixtea.graph.task import Task
+from mixtea.voters.disambiguation import own_types
 from mixtea.voters.learned import LearnedProbabilities
-from mixtea.voters.name_index import own_types
 from mixtea.voters.structure import VECTORS_GROUP
 
 if TYPE_CHECKING:

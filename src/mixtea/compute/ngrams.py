@@ -1,25 +1,14 @@
-"""Texts as sparse rows of character n-grams and words, and the most similar pairs of rows. No torch.
-
-A product of all with all is never held: a row is looked up through its rarest n-grams.
-"""
+"""Texts as sparse rows of character n-grams and words. No torch."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix, diags
 
-from mixtea.compute.scored_pairs import distinct
-
 NGRAM_LENGTHS = (2, 3, 4)  # of n-grams
-MAX_ROWS_LOOKED_UP = 20_000  # rows of the other side that the rarest n-grams of a row may lead to
-MIN_ROWS_LOOKED_UP, MAX_LOOKUPS = 3_000, 2e9  # a million rows are looked up through fewer
-PAIRS_PER_BLOCK = 1 << 18  # pairs whose rows are multiplied at a time
-NUMBERS_PER_BLOCK = 1 << 23  # numbers in the rows that are multiplied at a time: some may be long
 _MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0xD6E8FEB86659FD93))
 
 
@@ -55,7 +44,7 @@ def _grams(texts: Sequence[str], lengths: Sequence[int]) -> tuple[np.ndarray, np
         size = max(len(letters) - n + 1, 0)
         key: np.ndarray = np.full(size, n, dtype=np.uint64)
         for shift in range(n):
-            key = _mixed(key + letters[shift : shift + size] * _MIX[1])
+            key = mixed(key + letters[shift : shift + size] * _MIX[1])
         inside = left[:size] >= n
         parts.append((row[:size][inside], key[inside]))
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([keys for _, keys in parts])
@@ -66,13 +55,14 @@ def _words(letters: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray
     space = letters == ord(" ")
     word, start = np.cumsum(space), np.flatnonzero(space)
     place = (np.arange(len(letters)) - start[word - 1]).astype(np.uint64) if len(start) else word.astype(np.uint64)
-    mixed = _mixed(letters * _MIX[0] + place * _MIX[2])[~space]
+    hashed = mixed(letters * _MIX[0] + place * _MIX[2])[~space]
     owner = word[~space]
     first = np.flatnonzero(np.diff(owner, prepend=-1))
-    return row[~space][first], _mixed(np.add.reduceat(mixed, first) if len(first) else mixed)
+    return row[~space][first], mixed(np.add.reduceat(hashed, first) if len(first) else hashed)
 
 
-def _mixed(key: np.ndarray) -> np.ndarray:
+def mixed(key: np.ndarray) -> np.ndarray:
+    """Return a hash of each of the numbers [n], uint64."""
     key = (key ^ (key >> np.uint64(30))) * _MIX[1]
     return (key ^ (key >> np.uint64(27))) * _MIX[0]
 
@@ -135,68 +125,3 @@ def sparse_unit_rows(rows: csr_matrix) -> csr_matrix:
 
 def row_lengths(rows: csr_matrix) -> np.ndarray:
     return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-
-
-def similar_rows(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return (rows of the first, rows of the second): the k most similar of each row, both ways, each pair once."""
-    ahead = _most_similar(first, second, k)
-    back = _most_similar(second, first, k)
-    m = second.shape[0]
-    key = distinct(np.concatenate([ahead[0] * m + ahead[1], back[1] * m + back[0]]))
-    return key // max(m, 1), key % max(m, 1)
-
-
-def _most_similar(first: csr_matrix, second: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-    return RowIndex(second).most_alike(first, k)
-
-
-class RowIndex:
-    """An index of rows by their columns, to look up similar ones."""
-
-    def __init__(self, rows: csr_matrix) -> None:
-        self.rows, self.columns = rows, csr_matrix(rows.T)
-        self.held = np.bincount(rows.indices, minlength=rows.shape[1])
-
-    def most_alike(self, others: csr_matrix, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (other rows, rows): the k most similar rows for each of the others, as rare n-grams lead to them."""
-        found = top_products(_rarest(others, self.held), self.columns, k)
-        return np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices.astype(np.int64)
-
-
-def top_products(first: csr_matrix, second: csr_matrix, k: int) -> csr_matrix:
-    """Return the k largest positive entries per row of first @ second."""
-    from sparse_dot_topn import sp_matmul_topn
-
-    if not (first.nnz and second.nnz):
-        return csr_matrix((first.shape[0], second.shape[1]), dtype=np.float32)
-    return sp_matmul_topn(first, second, top_n=k, threshold=1e-6, n_threads=len(os.sched_getaffinity(0)))
-
-
-def _rarest(rows: csr_matrix, held: np.ndarray) -> csr_matrix:
-    """Keep the rarest columns of each row, as many as lead to MAX_ROWS_LOOKED_UP others; one at least."""
-    budget = min(MAX_ROWS_LOOKED_UP, max(MIN_ROWS_LOOKED_UP, MAX_LOOKUPS / max(rows.shape[0], 1)))
-    row, others = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), held[rows.indices]
-    order = np.argsort(row * (int(held.max(initial=0)) + 1) + others, kind="stable")  # rows stand in order already
-    led = np.cumsum(others[order])
-    before = np.concatenate([[0], led])[rows.indptr[:-1]][row[order]]
-    kept = np.zeros(len(others), dtype=bool)
-    kept[order] = (led - before <= budget) | (led - others[order] == before)
-    ends = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return csr_matrix((rows.data[kept], rows.indices[kept], ends), shape=rows.shape)
-
-
-def row_products(first: csr_matrix, second: csr_matrix, row: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return float32: first[i] . second[j] of each pair."""
-    found = np.empty(len(row), dtype=np.float32)
-    for part in _blocks(np.diff(first.indptr), np.diff(second.indptr), row, other):
-        found[part] = np.asarray(first[row[part]].multiply(second[other[part]]).sum(axis=1)).ravel()
-    return found
-
-
-def _blocks(sizes: np.ndarray, others: np.ndarray, row: np.ndarray, other: np.ndarray) -> Iterator[slice]:
-    """Cut pairs of rows of these sizes into slices, by PAIRS_PER_BLOCK and NUMBERS_PER_BLOCK."""
-    for begin in range(0, len(row), PAIRS_PER_BLOCK):
-        held = np.cumsum(sizes[row[begin : begin + PAIRS_PER_BLOCK]] + others[other[begin : begin + PAIRS_PER_BLOCK]])
-        cuts = np.flatnonzero(np.diff(held // NUMBERS_PER_BLOCK)) + 1
-        for start, end in pairwise([0, *cuts.tolist(), len(held)]):
-            yield slice(begin + start, begin + end)

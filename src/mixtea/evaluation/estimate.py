@@ -19,6 +19,7 @@ from mixtea.config import MOMENTS_TEMPERATURE, STRUCTURE_VOTERS, Config
 from mixtea.council.adapt import adapt_config
 from mixtea.council.council import bind_voters
 from mixtea.graph.task import Task
+from mixtea.text.names import entity_names
 
 TYPICAL_EPOCHS = 100  # of trainings that may stop early
 LONG_SECONDS, VERY_LONG_SECONDS = 600.0, 3600.0  # of a training, from which on an approximation is suggested
@@ -28,6 +29,8 @@ TYPICAL_VOTES = 3  # until predictions are stable
 TYPICAL_ROUNDS = 5  # of propagation before them
 OPEN_SHARE = 0.45  # of entities that look for candidates again after the first round: those in no sure pair
 CANDIDATE_SECONDS = {"cpu": 2.2e-6, "cuda": 2e-8}  # per judgement, for each of 20 candidates of an open entity
+# per name, per name that the other side does not have, and per value: read, compared and weighed on the host
+NAME_SECONDS, DIFFERENT_NAME_SECONDS, VALUE_SECONDS = 2e-4, {"cpu": 8e-4, "cuda": 1e-4}, 3e-5
 ANSWER_SECONDS = 5e-6  # of deciding and scoring, likewise
 START_SECONDS = {"cpu": 8.0, "cuda": 4.0}  # of the libraries, the files and the report
 LIBRARIES_MIB = {"cpu": 500, "cuda": 0}  # of the process before it trains
@@ -127,12 +130,16 @@ def seconds_per_epoch(task: Task, config: Config, device: torch.device, speed: f
 
 
 def seconds_beside(task: Task, config: Config, device: torch.device, speed: float) -> float:
-    """Estimate the time before the first epoch and after the last: propagation, last judgement, hold-out, answers."""
+    """Estimate the time before the first epoch and after the last.
+
+    Names and values, propagation, the last judgement, the hold-out scoring, and the answers.
+    """
     entities, n, m, _ = sizes(task, config)
     kind, candidates = device.type, (n + m) * config.vote_candidates
     if config.only_vectors_vote:
         return 0.0
     judged, answers = CANDIDATE_SECONDS[kind] * candidates, ANSWER_SECONDS * candidates + START_SECONDS[kind]
+    answers += seconds_of_texts(task, config, kind)
     if "propagation" not in config.voters or not config.propagation_rounds:
         return 3 * judged + answers
     search = 2 * 2 * n * m * config.propagation_search_dim * OVERHEAD[kind] / speed
@@ -141,6 +148,20 @@ def seconds_beside(task: Task, config: Config, device: torch.device, speed: floa
     rounds = min(TYPICAL_ROUNDS, config.propagation_rounds)
     before = search * (1 + OPEN_SHARE * (rounds - 1)) + precise * (1 + (rounds - 1) / 4) + rounds * judged
     return before + 2 * judged + (precise + OPEN_SHARE * search + 2 * judged) + answers
+
+
+def seconds_of_texts(task: Task, config: Config, kind: str) -> float:
+    """Estimate the time for names and values: names that both sides have find each other without a search."""
+    seconds = 0.0
+    if "names" in config.voters:
+        ours, theirs = (entity_names(graph) for graph in (task.source, task.target))
+        if len(ours[0]) and len(theirs[0]):
+            n = len(ours[0]) + len(theirs[0])
+            n_equal = len({*ours[1].texts()} & {*theirs[1].texts()})
+            seconds += NAME_SECONDS * n + DIFFERENT_NAME_SECONDS[kind] * max(n - 2 * n_equal, 0)
+    if "attributes" in config.voters:
+        seconds += VALUE_SECONDS * (task.source.n_attribute_triples + task.target.n_attribute_triples)
+    return seconds
 
 
 def _suggestion(

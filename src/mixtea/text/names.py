@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import unquote
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -32,7 +36,10 @@ _HEX = re.compile(r"[0-9a-f]{6,}|[0-9A-F]{6,}")
 _ASCII_WORD = re.compile(r"[0-9A-Za-z]+")
 _BRACKETS = re.compile(r"\([^()]*\)|\[[^\[\]]*\]")
 _DIGITS = re.compile(r"\d+")
+_ONE_DIGIT = str.maketrans("23456789", "11111111")
+_PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 Names = tuple[np.ndarray, TextColumn]
+_NAMES: WeakKeyDictionary[Graph, dict[bool, Names]] = WeakKeyDictionary()  # by whether translations are among them
 DESCRIPTION_PREDICATES = (
     "rdfs:comment", "skos:definition", "schema:description", "sdo:description", "dcterms:description", "dc:description",
     "obo:IAO_0000115", "oboInOwl:hasDefinition",
@@ -50,10 +57,9 @@ def local_name(id: str) -> str:
     ('', '', '')
     """
     part, is_title = _without_namespace(expand(id, BUILT_IN))
-    try:
-        part = unquote(part[:MAX_NAME_LENGTH], errors="strict")
-    except UnicodeError:  # not of UTF-8: then it stays as it is written
-        part = part[:MAX_NAME_LENGTH]
+    part = part[:MAX_NAME_LENGTH]
+    with suppress(UnicodeError):  # not of UTF-8: then it stays as it is written
+        part = unquote(part, errors="strict")
     name = " ".join(part.replace("_", " ").split())
     if is_code(name):
         return ""
@@ -101,6 +107,16 @@ def normalized_name(text: str) -> str:
     return alphanumeric_words(_BRACKETS.sub(" ", folded)) or alphanumeric_words(folded)
 
 
+def normalized_names(texts: Iterable[str]) -> list[str]:
+    """Return `normalized_name` of each text; those in ASCII without brackets cost little."""
+    return [
+        " ".join(text[:MAX_NAME_LENGTH].translate(_PLAIN).split())
+        if text.isascii() and "(" not in text and "[" not in text
+        else normalized_name(text)
+        for text in texts
+    ]
+
+
 def alphanumeric_words(text: str) -> str:
     """Return the letters with their marks, and the digits of a text, with single spaces between words."""
     if text.isascii():
@@ -136,6 +152,12 @@ def is_code(name: str) -> bool:
     >>> [is_code(text) for text in ("E000143", "GO 0008150", "person1-Address620", "0038d267", "U2", "X-Change 2")]
     [True, True, True, True, False, False]
     """
+    return _is_code(name.translate(_ONE_DIGIT))
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_code(name: str) -> bool:
+    """Do so for a name whose digits are all 0 or 1: many ids differ by the others alone."""
     words = _WORD.findall(name)
     if not any(letter.isalpha() for letter in name) or _is_hex(name):
         return True
@@ -150,8 +172,15 @@ def entity_names(graph: Graph, *, translated: bool = True) -> tuple[np.ndarray, 
 
     Sorted by entity, each name of an entity once; an entity without a name has no row. Translations are names too, but
     not own ones, and are left out unless `translated`. Ids that differ from many others by numbers alone (`item 17`)
-    are not names.
+    are not names. They are read once per graph.
     """
+    known = _NAMES.setdefault(graph, {})
+    if translated not in known:
+        known[translated] = _entity_names(graph, translated)
+    return known[translated]
+
+
+def _entity_names(graph: Graph, translated: bool) -> Names:
     labels = graph.labels if translated else graph.labels.take(graph.labels.rank != TRANSLATION_RANK)
     words = [label_text(text) for text in labels.text.texts()]
     said = np.array([bool(word) for word in words], dtype=bool)[labels.text.codes]
@@ -265,7 +294,7 @@ def has_shared_name(source: Graph, target: Graph) -> np.ndarray:
 
 def _plain_names(entity: np.ndarray, names: TextColumn) -> pd.DataFrame:
     """Return each entity with each of its normalized names, once."""
-    writing = np.array([normalized_name(text) for text in names.texts()], dtype=object)[names.codes]
+    writing = np.array(normalized_names(names.texts()), dtype=object)[names.codes]
     rows = pd.DataFrame({"entity": entity, "name": pd.Series(writing, dtype=object)})
     return rows[rows["name"] != ""].drop_duplicates()
 

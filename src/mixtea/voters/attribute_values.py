@@ -127,7 +127,7 @@ class TaskValues:
 def _numbered(texts: Iterable[str]) -> np.ndarray:
     """Number texts by their first occurrence; -1 for a blank one."""
     number: dict[str, int] = {"": -1}
-    return np.array([number.setdefault(text, len(number)) for text in texts])
+    return np.array([number.setdefault(text, len(number)) for text in texts], dtype=np.int64)
 
 
 def parts_of_forms(forms: Sequence[Form]) -> list[tuple[list[str], tuple[int, ...]]]:

@@ -11,15 +11,23 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix, diags, hstack
+from scipy.sparse.csgraph import connected_components
 
-from mixtea.compute.ngrams import row_products, similar_rows, sparse_unit_rows
-from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.ngrams import mixed, sparse_unit_rows
+from mixtea.compute.scored_pairs import ScoredPairs, are_in
+from mixtea.compute.similar_rows import row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.io.columns.hints import ComparedColumns
 from mixtea.voters.attribute_values import MAX_PREDICATE_PAIRS, Column, task_values
 from mixtea.voters.base import Cost, Evidence
 from mixtea.voters.learned import ComparedPredicates, LearnedView
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter, best_values
+from mixtea.voters.similarity import (
+    CANDIDATES_PER_ENTITY,
+    SimilarityOpinions,
+    SimilarityVoter,
+    best_values,
+    uncontradicted,
+)
 
 MIN_EXAMPLES = 20  # pairs of entities from which on they tell how far two predicates agree
 MAX_VALUES_COMPARED = 200  # values of a predicate of one entity in an explanation
@@ -57,12 +65,14 @@ class ComparedValues(NamedTuple):
 class AttributeOpinions(SimilarityOpinions):
     """Log-odds of pairs by their values; `aligned` are the pairs of predicates that are compared."""
 
-    LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has")
+    LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has", "settled_pairs", "settled")
     CLEAR_SIMILARITY = 0.4  # of several values together: some of them are written in other ways, or missing
 
-    def __init__(self, task: Task) -> None:
+    device = "cpu"
+
+    def __init__(self, task: Task, device: str = "cpu") -> None:
         super().__init__(task)
-        self.values = task_values(task)
+        self.values, self.device = task_values(task), device
         self.sides = self.values.sides
 
     @cached_property
@@ -146,9 +156,58 @@ class AttributeOpinions(SimilarityOpinions):
         return {self.values.literal(value): value for value in range(len(self.values.texts))}
 
     def initial_pairs(self) -> ScoredPairs:
-        rows = self._rows(self.aligned)
-        a, b = similar_rows(*rows, CANDIDATES_PER_ENTITY)
-        return best_values(a, b, row_products(*rows, a, b), self.shape)
+        """Return the pairs with the most similar values, and those whose values settle them."""
+        looking = [np.flatnonzero(has & ~settled) for has, settled in zip(self.has, self.settled, strict=True)]
+        found = similar_rows(
+            *self._rows(self.aligned), CANDIDATES_PER_ENTITY, looking=(looking[0], looking[1]), device=self.device
+        )
+        source, target = self.settled_pairs.T
+        ends = np.r_[found.first, source], np.r_[found.second, target]
+        return best_values(*ends, np.r_[found.product, np.ones(len(source), dtype=np.float32)], self.shape)
+
+    @cached_property
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """Mark the entities of each side, bool [n], in one of `settled_pairs`: they look for no others."""
+        return are_in(self.settled_pairs[:, 0], self.shape[0]), are_in(self.settled_pairs[:, 1], self.shape[1])
+
+    @cached_property
+    def settled_pairs(self) -> np.ndarray:
+        """Return the pairs [p, 2] with equal values that nobody else has, unless links contradict them.
+
+        Equal are all values by aligned predicates, in any notation. They are sorted, as a number per entity: the sum of
+        a hash of each (pair of predicates, value).
+        """
+        (source, ours), (target, theirs) = (self._unique_values(side) for side in (0, 1))
+        _, here, there = np.intersect1d(ours, theirs, assume_unique=True, return_indices=True)
+        pairs = np.stack([source[here], target[there]], axis=1)
+        return uncontradicted(pairs[np.argsort(pairs[:, 0])], self.links, self.task.rejected, self.shape)
+
+    def _unique_values(self, side: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (entities with values that are compared, the hash of all of these), where no two have the same.
+
+        Predicates that are compared with the same ones count as one.
+        """
+        of, group = self.sides[side], self._groups[side][self.sides[side].predicate]
+        whole = self.values.wholes[of.value]
+        said = np.flatnonzero((group >= 0) & (whole >= 0))
+        rows = np.unique(np.stack([of.entity[said], whole[said], group[said]]), axis=1)
+        n_groups = sum(map(len, self._groups))
+        key = mixed((rows[1] * n_groups + rows[2]).astype(np.uint64))
+        entity, begin = np.unique(rows[0], return_index=True)
+        total = np.add.reduceat(key, begin) if len(begin) else key
+        unique, first, count = np.unique(total, return_index=True, return_counts=True)
+        return entity[first[count == 1]], unique[count == 1]
+
+    @property
+    def _groups(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number the predicates of each side, alike where they are compared, directly or by others; -1 for the rest."""
+        n, m = (len(of.names) for of in self.sides)
+        ends = np.array([pair.ends for pair in self.aligned], dtype=np.int64).reshape(-1, 2)
+        pairs = csr_matrix((np.ones(len(ends)), (ends[:, 0], n + ends[:, 1])), shape=(n + m, n + m))
+        group = connected_components(pairs, directed=False)[1]
+        compared = are_in(np.r_[ends[:, 0], n + ends[:, 1]], n + m)
+        group = np.where(compared, group, -1)
+        return group[:n], group[n:]
 
     def _of_predicate(self, side: int, predicate: int) -> csr_matrix:
         """Build a row per entity: its values of one predicate."""
@@ -278,7 +337,7 @@ class Attributes(SimilarityVoter):
         return any(graph.n_attribute_triples for graph in (self.task.source, self.task.target))
 
     def new_opinions(self) -> AttributeOpinions:
-        return AttributeOpinions(self.task)
+        return AttributeOpinions(self.task, self.config.device)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Return compared values side by side, each with its share of the score; ≠ where they have nothing in common.

@@ -42,11 +42,13 @@ class Feature(NamedTuple):
 class CandidatePairs(ScoredPairs):
     """Candidate pairs between `n_comparable` entities of each side: their `similarity`, and their `features` [p, f].
 
-    From `clear_similarity` on a pair that is ahead of its rivals is a clear match.
+    From `clear_similarity` on a pair that is ahead of its rivals is a clear match. `settled`, bool [n] per side, are
+    entities that have found their match and looked for no further candidates.
     """
 
     n_comparable: tuple[int, int] = (0, 0)
     clear_similarity: float = CLEAR_SIMILARITY
+    settled: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def n_targets(self) -> int:
@@ -171,8 +173,11 @@ def _number_matched(candidates: CandidatePairs, sides: tuple[np.ndarray, ...], m
 
     More than `most` would be out of reach, however large the constant.
     """
-    shares = [share_matched(line, value) for line, value in zip(candidates.ends, sides, strict=True)]
-    by_side = [share * n for share, n in zip(shares, candidates.n_comparable, strict=True)]
+    settled = candidates.settled or [np.zeros(n, dtype=bool) for n in candidates.shape]
+    by_side = []
+    for line, value, n, is_settled in zip(candidates.ends, sides, candidates.n_comparable, settled, strict=True):
+        looking, n_settled = ~is_settled[line], int(is_settled.sum())
+        by_side.append(n_settled + share_matched(line[looking], value[looking]) * max(n - n_settled, 0))
     return float(np.clip(max(*by_side, _n_clear(candidates)), min(1.0, most), most))
 
 
@@ -294,7 +299,8 @@ def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.
     n_linked, of_linked = int(linked[side].sum()), is_link | other
     n_open = max(candidates.n_comparable[side] - n_linked, 1)
     found = float(np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum())
-    by_chance = float(hidden[other].sum()) / n_linked
+    looking = linked[side] if candidates.settled is None else linked[side] & ~candidates.settled[side]
+    by_chance = float(hidden[other & looking[line]].sum()) / max(int(looking.sum()), 1)
     reliability = max(found / n_linked - by_chance, 1e-3)
     share = (float(probability[is_open].sum()) / n_open - by_chance) / reliability
     return ShareByLinks(share, float(probability[is_link].sum()) / len(links), reliability, found, n_open)

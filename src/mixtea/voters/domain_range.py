@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix, identity
 
-from mixtea.compute.ngrams import row_products
 from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.similar_rows import row_products
 from mixtea.errors import MissingVoterError
 from mixtea.graph.graph import Graph
 from mixtea.graph.prefixes import BUILT_IN, expand, iris

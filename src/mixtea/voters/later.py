@@ -12,18 +12,20 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from mixtea.compute.ngrams import NgramSpace, RowIndex, row_products
+from mixtea.compute.ngrams import NgramSpace
 from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.similar_rows import RowIndex, SimilarRows
 from mixtea.graph.graph import Graph
 from mixtea.graph.task import Task
 from mixtea.text.names import entity_names
 from mixtea.text.values import Form, form_of
 from mixtea.voters.attribute_values import TaskValues, joined_parts, parts_of_forms, value_triples
 from mixtea.voters.attributes import AlignedPredicates, AttributeOpinions
+from mixtea.voters.disambiguation import shared_types
 from mixtea.voters.learned import LearnedView
-from mixtea.voters.name_index import NameIndex, shared_types, side_names
+from mixtea.voters.name_index import NameIndex, side_names
 from mixtea.voters.names import NameOpinions
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, best_values
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, NO_PAIRS, SimilarityOpinions, best_values
 from mixtea.voters.word_comparison import WordComparison
 
 NO_PREDICATE = -1  # of new entities of whom no value is known by it
@@ -48,7 +50,7 @@ class NewNames(NameIndex):
 
     def __init__(self, entities: Graph, known: NameLookup) -> None:
         self.known, names = known, known.names
-        self.graphs, self.synonyms = (entities, names.graphs[1]), names.synonyms
+        self.graphs, self.synonyms, self.device = (entities, names.graphs[1]), names.synonyms, names.device
         self.sides = (side_names(entities), names.sides[1])
         self.shape = (entities.n_entities, names.shape[1])
 
@@ -63,11 +65,14 @@ class NewNames(NameIndex):
         return self.known.space.rows_of(self.canonical[0]), self.known.targets.rows
 
     @cached_property
-    def likeness(self) -> ScoredPairs:
+    def settled_pairs(self) -> np.ndarray:
+        """Return no pairs: new entities are few, and a target may have a source already."""
+        return NO_PAIRS
+
+    @cached_property
+    def similar(self) -> SimilarRows:
         """Return for each new entity the targets with the most similar names."""
-        first, second = self.rows
-        a, b = self.known.targets.most_alike(first, CANDIDATES_PER_ENTITY)
-        return self.of_texts(a, b, row_products(first, second, a, b))
+        return self.known.targets.most_alike(self.rows[0], CANDIDATES_PER_ENTITY)
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
@@ -156,10 +161,14 @@ class NewValues(AttributeOpinions):
             for pair, of in zip(lookup.compared, lookup.aligned, strict=True)
         ]
 
+    @cached_property
+    def settled_pairs(self) -> np.ndarray:
+        """Return no pairs, as for names."""
+        return NO_PAIRS
+
     def initial_pairs(self) -> ScoredPairs:
         rows = self.side_rows(0, self.aligned), self.targets.rows
-        a, b = self.targets.most_alike(rows[0], CANDIDATES_PER_ENTITY)
-        return best_values(a, b, row_products(*rows, a, b), self.shape)
+        return best_values(*self.targets.most_alike(rows[0], CANDIDATES_PER_ENTITY), self.shape)
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:

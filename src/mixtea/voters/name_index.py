@@ -1,32 +1,27 @@
-"""The most similar names of both graphs, and what tells entities with similar names apart. No torch."""
+"""The most similar names of both graphs, and the pairs of entities that equal names settle. No torch."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import ngram_counts, row_products, similar_rows, tfidf
-from mixtea.compute.scored_pairs import ScoredPairs, distinct
+from mixtea.compute.ngrams import ngram_counts, tfidf
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, distinct
+from mixtea.compute.similar_rows import SimilarRows, similar_rows
 from mixtea.graph.graph import Graph
-from mixtea.graph.prefixes import BUILT_IN, expand
 from mixtea.graph.synonym_groups import Groups
-from mixtea.graph.terms import types_of
-from mixtea.text.names import alphanumeric_words, entity_names, is_vocabulary_term, normalized_name, transliterated
+from mixtea.graph.task import Task
+from mixtea.text.names import entity_names, is_vocabulary_term, normalized_names, transliterated
 from mixtea.text.phrases import Synonyms, acronyms
 from mixtea.voters.candidate_pairs import Feature
-from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, best_of, similar_pairs
+from mixtea.voters.disambiguation import DIFFERENT, same_kind, shared_types, words_in_brackets
+from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, NO_PAIRS, best_of, similar_pairs, uncontradicted
 from mixtea.voters.word_comparison import WORD_FEATURES, WordComparison
 
-MISSING, DIFFERENT, SHARED = range(3)
-_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
-_INDIVIDUALS = tuple(BUILT_IN["owl"] + word for word in ("NamedIndividual", "Thing"))
 MAX_OWNERS = 50  # entities of a side with one name, from which on it tells nothing
 SIMILARITY_WEIGHT = 20.0  # typical log-odds of a match per unit of similarity of names
 DETAILS = (  # of a pair of names
@@ -37,82 +32,6 @@ DETAILS = (  # of a pair of names
 _OF_TEXTS = DETAILS[:-1]  # those that depend on the two texts alone
 TEXT_WEIGHTS = np.array([feature.weight for feature in _OF_TEXTS], dtype=np.float32)
 MAX_ENTITY_PAIRS = 10_000_000  # of entities, from which on the less alike of names with many owners are not looked at
-
-
-def same_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Classify pairs of entities: they share a kind, both have some and these differ, or one of both has none."""
-    shared = row_products(ours, theirs, source, target) > 0
-    both = (np.diff(ours.indptr)[source] > 0) & (np.diff(theirs.indptr)[target] > 0)
-    return np.where(shared, SHARED, np.where(both, DIFFERENT, MISSING))
-
-
-def one_has_a_kind(ours: csr_matrix, theirs: csr_matrix, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return bool per pair of entities: one of both has a kind and the other has none."""
-    return (np.diff(ours.indptr)[source] > 0) != (np.diff(theirs.indptr)[target] > 0)
-
-
-def words_in_brackets(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """Return [entities, words] of each graph: `1953` and `film` of `Ulysses (1953 film)`."""
-    return _words_in_names(lambda text: alphanumeric_words(" ".join(_BRACKETS.findall(text))).split(), source, target)
-
-
-def _words_in_names(words_of: Callable[[str], list[str]], source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    number: dict[str, int] = {}
-    rows = []
-    for graph in (source, target):
-        entity, column = entity_names(graph)
-        words = [
-            [number.setdefault(word, len(number)) for word in words_of(text)]
-            for text in (unicodedata.normalize("NFKC", text).casefold() for text in column.texts())
-        ]
-        owners = zip(entity.tolist(), column.codes.tolist(), strict=True)
-        rows.append([(owner, word) for owner, code in owners for word in words[code]])
-    return _matrices(rows, (source, target), len(number))
-
-
-def shared_types(source: Graph, target: Graph) -> tuple[csr_matrix, ...]:
-    """Return [entities, types] of each graph, of the types that both have, as `owl:Class` and `owl:ObjectProperty`."""
-    number: dict[str, int] = {}
-    rows = [_typed(graph, number) for graph in (source, target)]
-    known = {kind for _, kind in rows[0]} & {kind for _, kind in rows[1]}
-    return _matrices([[row for row in side if row[1] in known] for side in rows], (source, target), len(number))
-
-
-def are_properties(graph: Graph) -> np.ndarray:
-    """Return bool [entities]: those that are properties by a type of RDF or OWL, such as `owl:ObjectProperty`."""
-    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
-    found = np.zeros(graph.n_entities, dtype=bool)
-    is_one = [is_vocabulary_term(kind) and kind.endswith("Property") for kind in types]
-    found[np.asarray(owners, dtype=np.int64)[np.array(is_one, dtype=bool)]] = True
-    return found
-
-
-def own_types(graph: Graph) -> csr_matrix:
-    """Return [entities, types] of a graph, whatever the other one has."""
-    number: dict[str, int] = {}
-    rows = _typed(graph, number)
-    return _matrices([rows], (graph,), len(number))[0]
-
-
-def _typed(graph: Graph, number: dict[str, int]) -> list[tuple[int, int]]:
-    """Return (entity, number of its type), each once; new types get the next number.
-
-    A class or property that is called an individual too, which OWL allows, is a class or property.
-    """
-    owners, types = types_of(graph.ids, graph.relations, graph.triples, graph.attributes)
-    kinds = [(owner, expand(kind, BUILT_IN)) for owner, kind in zip(owners.tolist(), types, strict=True)]
-    terms = {owner for owner, kind in kinds if is_vocabulary_term(kind) and kind not in _INDIVIDUALS}
-    kept = (row for row in dict.fromkeys(kinds) if row[0] not in terms or row[1] not in _INDIVIDUALS)
-    return [(owner, number.setdefault(kind, len(number))) for owner, kind in kept]
-
-
-def _matrices(rows: list[list[tuple[int, int]]], graphs: tuple[Graph, ...], n_columns: int) -> tuple[csr_matrix, ...]:
-    found = []
-    for side, graph in zip(rows, graphs, strict=True):
-        ends = np.array(side, dtype=np.int64).reshape(-1, 2)
-        ones = np.ones(len(ends), dtype=np.int32)
-        found.append(csr_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(graph.n_entities, max(n_columns, 1))))
-    return tuple(found)
 
 
 class SideNames(NamedTuple):
@@ -144,7 +63,7 @@ def side_names(graph: Graph) -> SideNames:
     """Return all names of all entities in Latin letters, with those as written."""
     entity, column = entity_names(graph)
     texts = column.texts()
-    raws = [normalized_name(text) for text in texts]
+    raws = normalized_names(texts)
     latin = [transliterated(raw) or raw for raw in raws]
     number: dict[str, int] = {}
     first: dict[int, str] = {}
@@ -173,8 +92,11 @@ class NameIndex:
     Names are compared with all members of a group of `synonyms` replaced by one of them, and acronyms by their words.
     """
 
-    def __init__(self, source: Graph, target: Graph, synonyms: Groups = ()) -> None:
-        self.graphs = (source, target)
+    links: np.ndarray = NO_PAIRS
+    rejected: np.ndarray = NO_PAIRS
+
+    def __init__(self, source: Graph, target: Graph, synonyms: Groups = (), device: str = "cpu") -> None:
+        self.graphs, self.device = (source, target), device
         for graph in self.graphs:
             if graph not in _SIDES:  # of a graph many ask, each with an index of its own
                 _SIDES[graph] = side_names(graph)
@@ -182,6 +104,13 @@ class NameIndex:
         groups = (*synonyms, *acronyms(*(side.texts for side in self.sides)))
         self.synonyms = Synonyms(groups) if groups else None
         self.shape = (source.n_entities, target.n_entities)
+
+    @classmethod
+    def of_task(cls, task: Task, device: str = "cpu") -> Self:
+        """Make the index of a task, whose links and rejected pairs may contradict what equal names settle."""
+        found = cls(task.source, task.target, task.synonyms, device)
+        found.links, found.rejected = task.train, task.rejected
+        return found
 
     @cached_property
     def rows(self) -> tuple[csr_matrix, csr_matrix]:
@@ -210,9 +139,51 @@ class NameIndex:
     @cached_property
     def likeness(self) -> ScoredPairs:
         """Return the pairs of entities with the most similar names."""
-        first, second = self.rows
-        a, b = similar_rows(first, second, CANDIDATES_PER_ENTITY)
-        return self.of_texts(a, b, row_products(first, second, a, b))
+        return self.of_texts(*self.similar)
+
+    @cached_property
+    def similar(self) -> SimilarRows:
+        """Return the most similar texts, as those look for them that are not settled."""
+        return similar_rows(*self.rows, CANDIDATES_PER_ENTITY, looking=self.looking, device=self.device)
+
+    @cached_property
+    def looking(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of the texts of each side that an entity has that is not settled."""
+        ours, theirs = (
+            distinct(side.name[~settled[side.entity]]) for side, settled in zip(self.sides, self.settled, strict=True)
+        )
+        return ours, theirs
+
+    @cached_property
+    def settled(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mark the entities of each side, bool [n], that are settled by `settled_pairs`."""
+        return are_in(self.settled_pairs[:, 0], self.shape[0]), are_in(self.settled_pairs[:, 1], self.shape[1])
+
+    @cached_property
+    def settled_pairs(self) -> np.ndarray:
+        """Return the pairs [p, 2] that equal names single out, unless there are few or links contradict them.
+
+        Such entities look for no other names: those that are not settled find them nevertheless.
+        """
+        pairs = self.equal_pairs_alone
+        kept = np.ones(len(pairs), dtype=bool)
+        for kinds in self.kinds.values():
+            kept &= same_kind(*kinds, *pairs.T) != DIFFERENT
+        return uncontradicted(pairs[kept], self.links, self.rejected, self.shape)
+
+    @cached_property
+    def equal_pairs_alone(self) -> np.ndarray:
+        """Return the pairs [p, 2] whose names both sides have, and nobody but the two."""
+        n_owners, n_texts = self.n_owners, [len(side.texts) for side in self.sides]
+        shared, most = np.minimum(*n_owners) > 0, np.maximum(*n_owners)
+        form = np.flatnonzero(shared & (most == 1))
+        ends = [of.indices[of.indptr[form + n]] for of, n in zip(self.owners, n_texts, strict=True)]
+        pairs = np.unique(np.stack(ends, axis=1).astype(np.int64), axis=0)
+        alone = np.ones(len(pairs), dtype=bool)
+        for side, forms, line, n in zip(self.sides, self.forms, pairs.T, self.shape, strict=True):
+            elsewhere = are_in(side.entity[(shared & (most > 1))[forms[side.name]]], n)
+            alone &= ~elsewhere[line] & (np.bincount(line, minlength=n)[line] == 1)
+        return pairs[alone]
 
     @cached_property
     def kinds(self) -> dict[str, tuple[csr_matrix, csr_matrix]]:
@@ -284,14 +255,15 @@ class NameIndex:
     def compare_words(self) -> WordComparison:
         return WordComparison(*self.canonical)
 
-    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray) -> ScoredPairs:
+    def of_texts(self, a: np.ndarray, b: np.ndarray, value: np.ndarray, words: np.ndarray | None = None) -> ScoredPairs:
         """Turn pairs of texts with similarities into pairs of entities; equal texts are all included.
 
-        The value of a pair is lowered by differing words and numbers; `details` are DETAILS.
+        The value of a pair is lowered by differing words and numbers; `details` are DETAILS. `words` is what
+        `compare_words` tells of the pairs, computed here if it is not given.
         """
         other, (c, d) = self.equal[a] != b, self.same
         a, b, value = a[other], b[other], np.clip(value[other], 0.0, 0.999)
-        words = self.compare_words(a, b)
+        words = self.compare_words(a, b) if words is None else words[other]
         by_synonym = self.has_synonym[0][a] | self.has_synonym[1][b]
         details = np.column_stack([value, words, by_synonym]).astype(value.dtype)
         lowered = np.clip(details @ TEXT_WEIGHTS / SIMILARITY_WEIGHT, 0.0, 0.999)

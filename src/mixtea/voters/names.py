@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags, hstack, vstack
 
-from mixtea.compute.ngrams import (
-    ngram_counts,
-    row_lengths,
-    row_products,
-    similar_rows,
-    sparse_unit_rows,
-    tfidf,
-    top_products,
-)
 from mixtea.compute.scored_pairs import ScoredPairs, are_in, distinct, rank_within
+from mixtea.compute.similar_rows import row_products, similar_rows
 from mixtea.graph.task import Task
 from mixtea.graph.text_column import TextColumn
 from mixtea.text.names import comparison_form, entity_names
 from mixtea.voters.base import Cost, Evidence
 from mixtea.voters.candidate_pairs import Feature
-from mixtea.voters.name_index import DETAILS, DIFFERENT, SHARED, NameIndex, are_properties, one_has_a_kind, same_kind
+from mixtea.voters.disambiguation import DIFFERENT, SHARED, are_properties, one_has_a_kind, same_kind
+from mixtea.voters.name_index import DETAILS, NameIndex
 from mixtea.voters.similarity import CANDIDATES_PER_ENTITY, SimilarityOpinions, SimilarityVoter
 
-RIDGE = 0.1  # lambda
+if TYPE_CHECKING:
+    from mixtea.voters.translator import Translations, Translator
+
 MAX_NAME_PAIRS, MIN_NAME_PAIRS = 6000, 30  # pairs of names that are learned from
-MAX_WEIGHTED_PAIRS = 250  # of the pairs, those that weigh most in a translation
-MAX_NGRAMS = 150  # in a translation, at most
-NAMES_PER_BLOCK = 2048  # names that are translated at a time
 TRANSLATION_SHARES = (0.0, 0.5, 1.0)  # of a translation's likeness, against that of the names as they are
 MIN_TRANSLATION_GAIN = 0.01  # of the links, that a translation must find first beside those that names find
 MIN_SAME_NAME = 0.5  # from this similarity on, words in brackets and types tell entities apart
@@ -47,85 +38,16 @@ MAX_NAMES_SHOWN = 5  # names of an entity in an explanation
 MAX_NAMES_COMPARED = 200  # of which the most alike are looked for
 
 
-@dataclass(frozen=True, eq=False)
-class Translations:
-    """A row of target n-grams per source name, of length 1, and the weight of each known pair in it.
-
-    `heard` [names, p] are these weights; `place` [target names] is the pair of which a target name is the known end, -1
-    for none.
-    """
-
-    rows: csr_matrix
-    heard: csr_matrix
-    place: np.ndarray
-
-    def likeness(self, target: csr_matrix, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """Return the cosine of the translation of each source name a with the target name b.
-
-        The part of the known pair of b is left out: a name is not likelier because it is the translation of another.
-        """
-        found = row_products(self.rows, target, a, b)
-        known = np.flatnonzero(self.place[b] >= 0)
-        found[known] -= np.asarray(self.heard[a[known], self.place[b[known]]]).ravel()
-        return found
-
-
-class Translator:
-    """z(x) = k(x)^T (K + lambda I)^-1 Y: kernel ridge regression from source names to target names.
-
-    K are the cosines of the n-grams of the known source names (as written and in Latin letters), k(x) those of a name
-    with the known ones, Y [p, grams] the known target names. The translation of a known name leaves its own pair out:
-    with C = (K + lambda I)^-1 the others weigh -C_ij / C_ii, which is what regression without it would give.
-    """
-
-    def __init__(self, written: list[str], latin: list[str]) -> None:
-        rows = [tfidf(*ngram_counts(texts, lengths=n))[0] for texts, n in ((written, (1, 2, 3)), (latin, (2, 3, 4)))]
-        self.names = sparse_unit_rows(csr_matrix(hstack(rows)))
-
-    def translations(self, source: np.ndarray, target: np.ndarray, rows: csr_matrix) -> Translations:
-        """Translate all source names, learned from index pairs (source, target); `rows` are the target names."""
-        source, first = np.unique(source, return_index=True)
-        target = target[first]
-        heard, parts = [], []
-        for weight in self._weights(source):
-            heard.append(_largest(weight))
-            parts.append(top_products(heard[-1], rows[target], MAX_NGRAMS))
-        found, place = csr_matrix(vstack(parts)), np.full(rows.shape[0], -1)
-        place[target] = np.arange(len(target))
-        shares = csr_matrix(diags(1 / np.maximum(row_lengths(found), 1e-12)) @ vstack(heard))
-        return Translations(sparse_unit_rows(found), shares, place)
-
-    def _weights(self, source: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield [rows, p]: the weight of each known pair in the translations of NAMES_PER_BLOCK names at a time."""
-        known, own = self.names[source], np.full(self.names.shape[0], -1)
-        inverse = np.linalg.inv((known @ known.T).toarray() + RIDGE * np.eye(len(source), dtype=np.float32))
-        own[source] = np.arange(len(source))
-        for begin in range(0, self.names.shape[0], NAMES_PER_BLOCK):
-            weight = (self.names[begin : begin + NAMES_PER_BLOCK] @ known.T).toarray() @ inverse
-            mine = own[begin : begin + NAMES_PER_BLOCK]
-            here = np.flatnonzero(mine >= 0)
-            weight[here] = -inverse[mine[here]] / inverse[mine[here], mine[here]][:, None]
-            weight[here, mine[here]] = 0.0
-            yield weight
-
-
-def _largest(weight: np.ndarray) -> csr_matrix:
-    """Keep the MAX_WEIGHTED_PAIRS largest of each row, whatever their sign."""
-    if weight.shape[1] > MAX_WEIGHTED_PAIRS:
-        size = np.abs(weight)
-        weight[size < np.partition(size, -MAX_WEIGHTED_PAIRS, axis=1)[:, -MAX_WEIGHTED_PAIRS][:, None]] = 0.0
-    return csr_matrix(weight)
-
-
 class NameOpinions(SimilarityOpinions):
     """Log-odds of pairs by their names; `share` is the weight of a translation, 0 where it does not help."""
 
     FEATURES = NAME_FEATURES
 
-    def __init__(self, task: Task, index: NameIndex | None = None) -> None:
+    def __init__(self, task: Task, index: NameIndex | None = None, device: str = "cpu") -> None:
         super().__init__(task)
-        self.index = index or NameIndex(task.source, task.target, task.synonyms)
+        self.index = index or NameIndex.of_task(task, device)
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
+        self.settled = self.index.settled
         self.share = 0.0
 
     def initial_pairs(self) -> ScoredPairs:
@@ -134,24 +56,33 @@ class NameOpinions(SimilarityOpinions):
     def relearned_pairs(self, pairs: np.ndarray) -> ScoredPairs | None:
         """Return pairs with a translation, in the share that ranks the most links first; None if it misleads.
 
-        Links are judged by a translation that did not learn from them.
+        Links are judged by a translation that did not learn from them. Only names that look for similar ones are
+        translated: first those of the links, and the others if that helps.
         """
+        self.share = 0.0
         source, target = self._names_that_differ(pairs)
         if len(source) < MIN_NAME_PAIRS:
             return None
-        told = self.translator.translations(source, target, self.index.rows[1])
-        likeness = dict(zip(TRANSLATION_SHARES, (self.index.likeness, *self._mixed(told)), strict=True))
-        judged_by = self.links if len(self.links) else pairs
-        hits = {share: _found_first(found, judged_by) for share, found in likeness.items()}
+        judged_by, looking = self.links if len(self.links) else pairs, self.index.looking
+        needed = max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by))
+        judged_by = judged_by[np.isin(self.index.sides[0].first[judged_by[:, 0]], looking[0])]
+        if len(judged_by) - _found_first(self.index.likeness, judged_by) < needed:
+            return None  # if it found all that are missed, it would still be too few
+        learned = self.translator.learned_from(source, target, self.index.rows[1])
+        names = np.unique(self.index.sides[0].first[judged_by[:, 0]])
+        found = self._mixed(learned.translations(names), TRANSLATION_SHARES, names)
+        hits = {share: _found_first(pairs, judged_by) for share, pairs in found.items()}
         best = max(hits, key=lambda share: (hits[share], -share))
-        self.share = (
-            best if hits[best] - hits[0.0] >= max(MIN_NAME_PAIRS, MIN_TRANSLATION_GAIN * len(judged_by)) else 0.0
-        )
-        return likeness[self.share]
+        if hits[best] - hits[0.0] < needed:
+            return None
+        self.share = best
+        return self._mixed(learned.translations(looking[0]), [best])[best]
 
     @cached_property
     def translator(self) -> Translator:
-        return Translator(self.index.sides[0].raw, self.index.sides[0].texts)
+        from mixtea.voters.translator import Translator  # on use: runs are read and explained without torch
+
+        return Translator(self.index.sides[0].raw, self.index.sides[0].texts, self.index.device)
 
     def _names_that_differ(self, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices of the names of pairs that are not equal, MAX_NAME_PAIRS at most."""
@@ -163,16 +94,24 @@ class NameOpinions(SimilarityOpinions):
             kept = kept[np.linspace(0, len(kept) - 1, MAX_NAME_PAIRS).astype(np.int64)]
         return source[kept], target[kept]
 
-    def _mixed(self, told: Translations) -> Iterator[ScoredPairs]:
-        """Yield (likeness + share * likeness of the translation) / (1 + share), over the most similar by either."""
-        first, second = self.index.rows
-        m = second.shape[0]
-        parts = [similar_rows(rows, second, CANDIDATES_PER_ENTITY) for rows in (first, told.rows)]
-        key = distinct(np.concatenate([a * m + b for a, b in parts]))
+    def _mixed(
+        self, told: Translations, shares: Sequence[float], names: np.ndarray | None = None
+    ) -> dict[float, ScoredPairs]:
+        """Return (likeness + share * likeness of the translation) / (1 + share), over the most similar by either.
+
+        If `names` are given, those of the source with these numbers alone, by what they look for.
+        """
+        (first, second), known = self.index.rows, self.index.similar
+        m = max(second.shape[0], 1)
+        key, looking = known.first * m + known.second, self.index.looking
+        if names is not None:
+            key, looking = key[np.isin(known.first, names)], (names, looking[1][:0])
+        found = similar_rows(told.rows, second, CANDIDATES_PER_ENTITY, looking=looking, device=self.index.device)
+        key = distinct(np.concatenate([key, found.first * m + found.second]))
         a, b = key // m, key % m
         plain, other = row_products(first, second, a, b), told.likeness(second, a, b)
-        for share in TRANSLATION_SHARES[1:]:
-            yield self.index.of_texts(a, b, (plain + share * other) / (1 + share))
+        words = self.index.compare_words(a, b)
+        return {share: self.index.of_texts(a, b, (plain + share * other) / (1 + share), words) for share in shares}
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -216,7 +155,7 @@ class Names(SimilarityVoter):
     evidence = "lexical"
 
     def new_opinions(self) -> NameOpinions:
-        return NameOpinions(self.task)
+        return NameOpinions(self.task, device=self.config.device)
 
     def explain(self, source: int, target: int) -> Sequence[Evidence]:
         """Return the names of both side by side, the most similar first on either side, with their score."""
@@ -236,7 +175,7 @@ class Names(SimilarityVoter):
         return [entity_names(graph) for graph in (self.task.source, self.task.target)]
 
     def cost(self) -> Cost:
-        n = self.task.source.n_entities + self.task.target.n_entities
+        n = sum(max(graph.n_entities, len(graph.labels)) for graph in (self.task.source, self.task.target))
         return Cost(mib=n * 4000 / 2**20, products=0.1)
 
 

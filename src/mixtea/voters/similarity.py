@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from mixtea.compute.arrays import as_numpy, check_pairs
-from mixtea.compute.scored_pairs import ScoredPairs, rank_within
+from mixtea.compute.scored_pairs import ScoredPairs, are_in, rank_within
 from mixtea.errors import DataError
 from mixtea.graph.task import Task
 from mixtea.voters.base import Voter, VotingState
@@ -19,6 +19,9 @@ from mixtea.voters.log_odds import BoundedLogOdds, LearnedWeights, bounded_log_o
 
 CANDIDATES_PER_ENTITY = 20  # candidates of an entity, each way
 RELEARN_GROWTH = 1.2  # pairs to learn from that grow by more are learned from again
+MIN_SETTLED = 1000  # pairs that are equal and alone, from which on these are not looked for among others
+MAX_WRONG_SETTLED, MIN_LINKS_SETTLED = 0.02, 20  # share of them that links may contradict, and how many links tell
+NO_PAIRS = np.empty((0, 2), dtype=np.int64)
 _APPLICABLE: WeakKeyDictionary[Task, dict[type, bool]] = WeakKeyDictionary()  # by kind of voter, before it has learned
 
 
@@ -46,6 +49,20 @@ def best_values(source: np.ndarray, target: np.ndarray, cosine: np.ndarray, shap
     return best_of(similar_pairs(source, target, np.where(value > 1 - 1e-5, 1.0, value), shape))
 
 
+def uncontradicted(pairs: np.ndarray, links: np.ndarray, rejected: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+    """Return those of the pairs [p, 2] of equal and unique entities that settle these.
+
+    None where they are few, or where links do not show that equal ones are the same; an end of a rejected pair looks
+    further.
+    """
+    for side, n in enumerate(shape):
+        pairs = pairs[~are_in(rejected[:, side], n)[pairs[:, side]]]
+    told = are_in(links[:, 0], shape[0])[pairs[:, 0]] | are_in(links[:, 1], shape[1])[pairs[:, 1]]
+    wrong = ~ScoredPairs.of(pairs[told], shape).are_among(links)
+    sure = len(wrong) >= MIN_LINKS_SETTLED and wrong.sum() <= MAX_WRONG_SETTLED * len(wrong)
+    return pairs if sure and len(pairs) >= MIN_SETTLED else pairs[:0]
+
+
 class SimilarityOpinions:
     """Log-odds of pairs by similarity, relative to a pair without evidence.
 
@@ -56,6 +73,7 @@ class SimilarityOpinions:
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     CLEAR_SIMILARITY: ClassVar[float] = CLEAR_SIMILARITY
     has: tuple[np.ndarray, np.ndarray]
+    settled: tuple[np.ndarray, np.ndarray] | None = None  # bool [n] per side: those that looked for nothing else
 
     def __init__(self, task: Task) -> None:
         self.task, self.links = task, task.train
@@ -108,8 +126,9 @@ class SimilarityOpinions:
         n_comparable = (int(self.has[0].sum()), int(self.has[1].sum()))
         columns = {"similarity": self.found.value, "features": self.columns}
         return CandidatePairs(
-            *self.found.ends, self.shape, columns, n_comparable=n_comparable, clear_similarity=self.CLEAR_SIMILARITY
-        )
+            *self.found.ends, self.shape, columns, n_comparable=n_comparable, settled=self.settled,
+            clear_similarity=self.CLEAR_SIMILARITY,
+        )  # fmt: skip
 
     def _nothing(self) -> ScoredPairs:
         none = np.empty(0, dtype=np.int64)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from mixtea.compute.ngrams import row_products
+from mixtea.compute.similar_rows import row_products
 from mixtea.voters.candidate_pairs import Feature
+from mixtea.voters.word_sets import Numbered, Rows, SplitTexts, numbered_sets
 
 # Words of English names, and of none that is written the same in another language and means something else.
 OPPOSITES = (
@@ -151,13 +150,6 @@ def stem(word: str) -> str:
     return short
 
 
-class Rows(NamedTuple):
-    """A set per text as a row of ones, and its size."""
-
-    held: csr_matrix
-    size: np.ndarray
-
-
 class WordComparison:
     """Comparison of texts of two sides in comparison form: lower case, letters and digits, single spaces."""
 
@@ -170,7 +162,7 @@ class WordComparison:
     def __call__(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Compute WORD_FEATURES [p, f] of pairs of texts, by their places on each side."""
         words, rare, numbers = (self._left(rows, a, b) for rows in (self._words, self._rare_words, self._numbers))
-        shared = row_products(self._numbers[0].held, self._numbers[1].held, a, b)
+        shared = shared_items(*self._numbers, a, b)
         heads = self._heads[0][a] != self._heads[1][b]
         colours, codes = (clashing(rows, a, b) for rows in (self._colours, self._codes))
         columns = (
@@ -194,48 +186,55 @@ class WordComparison:
         """Count per pair what each of both has that the other has not."""
         ones = csr_matrix((np.ones_like(rows[1].held.data), rows[1].held.indices, rows[1].held.indptr),
                           rows[1].held.shape)  # fmt: skip
-        shared = row_products(rows[0].held, ones, a, b)
+        shared = shared_items(rows[0], Rows(ones, rows[1].size), a, b)
         return np.maximum(rows[0].size[a] - shared, 0.0), np.maximum(rows[1].size[b] - shared, 0.0)
 
     @cached_property
-    def _content(self) -> tuple[list[list[str]], list[list[str]]]:
-        ours, theirs = ([content_words(text) for text in texts] for texts in self.texts)
-        return ours, theirs
+    def _split(self) -> SplitTexts:
+        return SplitTexts(self.texts, lambda word: "".join(content_words(word)))
 
     @cached_property
     def _words(self) -> tuple[Rows, Rows]:
-        return _sets(*self._content)
+        """Return the content words; their columns are those of `_split.content`."""
+        return self._split.sets(self._split.content.codes, len(self._split.content.names))
 
     @cached_property
     def _stems(self) -> tuple[Rows, Rows]:
-        ours, theirs = ([[stem(word) for word in words] for words in side] for side in self._content)
-        return _sets(ours, theirs)
+        content = self._split.content
+        stems = Numbered.of(stem(word) for word in content.names)
+        return self._split.sets(np.append(stems.codes, -1)[content.codes], len(stems.names))
 
     @cached_property
     def _opposites(self) -> tuple[Rows, Rows]:
         """Return the words with an opposite on one side, and the opposites of such words on the other."""
-        ours, theirs = ([opposites(text) for text in texts] for texts in self.texts)
-        return _sets([words for words, _ in ours], [others for _, others in theirs])
+        number = {word: place for place, word in enumerate(_OPPOSITE)}
+        own = self._split.sets_of(lambda word: opposites(word)[0], number)
+        others = self._split.sets_of(lambda word: opposites(word)[1], number)
+        return own[0], others[1]
 
     @cached_property
     def _colours(self) -> tuple[Rows, Rows]:
-        return _sets(*([colours(text) for text in texts] for texts in self.texts))
+        return self._split.sets_of(colours)
 
     @cached_property
     def _codes(self) -> tuple[Rows, Rows]:
-        return _sets(*([codes(text) for text in texts] for texts in self.texts))
+        return self._split.sets_of(codes)
 
     @cached_property
     def _measured(self) -> tuple[list[dict[str, str]], ...]:
-        return tuple([quantities(text) for text in texts] for texts in self.texts)
+        nothing: dict[str, str] = {}
+        return tuple(
+            [quantities(text) if has else nothing for text, has in zip(texts, rows.size > 0, strict=True)]
+            for texts, rows in zip(self.texts, self._numbers, strict=True)
+        )
 
     @cached_property
     def _kinds_of_units(self) -> tuple[Rows, Rows]:
-        return _sets(*([list(found) for found in side] for side in self._measured))
+        return numbered_sets(*([list(found) for found in side] for side in self._measured))
 
     @cached_property
     def _quantities(self) -> tuple[Rows, Rows]:
-        return _sets(*([list(found.values()) for found in side] for side in self._measured))
+        return numbered_sets(*([list(found.values()) for found in side] for side in self._measured))
 
     @cached_property
     def _rare_words(self) -> tuple[Rows, Rows]:
@@ -252,29 +251,22 @@ class WordComparison:
         if self.known is None:
             count = np.sum([np.bincount(rows.indices, minlength=rows.shape[1]) for rows in held], axis=0)
             return max(sum(rows.shape[0] for rows in held), 2), count
-        words = dict.fromkeys(word for side in self._content for words in side for word in words)
         n, known = self.known
-        return max(n, 2), np.array([known.get(word, 1) for word in words] or [1], dtype=np.int64)
+        return max(n, 2), np.array([known.get(word, 1) for word in self._split.content.names] or [1], dtype=np.int64)
 
     def word_counts(self) -> tuple[int, dict[str, int]]:
         """Count the texts of both sides, and in how many of them each word is: `known` of other comparisons."""
-        counts = Counter(word for side in self._content for words in side for word in {*words})
-        return sum(map(len, self.texts)), dict(counts)
+        counts = np.sum([np.bincount(rows.held.indices, minlength=rows.held.shape[1]) for rows in self._words], axis=0)
+        return sum(map(len, self.texts)), dict(zip(self._split.content.names, counts.tolist(), strict=False))
 
     @cached_property
     def _numbers(self) -> tuple[Rows, Rows]:
-        ours, theirs = ([[number.lstrip("0") for number in _NUMBERS.findall(text)] for text in texts]
-                        for texts in self.texts)  # fmt: skip
-        return _sets(ours, theirs)
+        return self._split.sets_of(lambda word: [number.lstrip("0") for number in _NUMBERS.findall(word)])
 
     @cached_property
     def _heads(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number the last word of each text, alike on both sides; no word has a number of its own."""
-        number: dict[str, int] = {"": 0}
-        ours, theirs = (
-            np.array([number.setdefault(words[-1] if words else "", len(number)) for words in side], dtype=np.int64)
-            for side in self._content
-        )
+        """Number the last content word of each text, alike on both sides; no word has a number of its own."""
+        ours, theirs = (self._split.last(side) for side in (0, 1))
         return ours, theirs
 
 
@@ -312,18 +304,3 @@ def one_spelling(word: str) -> str:
     for pattern, other in _SPELLINGS:
         word = pattern.sub(other, word)
     return word
-
-
-def _sets(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> tuple[Rows, Rows]:
-    """Number the words of both sides alike; each word of a text counts once."""
-    number: dict[str, int] = {}
-    coded = [[sorted({number.setdefault(word, len(number)) for word in words}) for words in side]
-             for side in (ours, theirs)]  # fmt: skip
-    found = []
-    for side in coded:
-        size = np.fromiter(map(len, side), dtype=np.int64, count=len(side))
-        columns = np.fromiter((code for words in side for code in words), dtype=np.int32, count=int(size.sum()))
-        ones = np.ones(len(columns), dtype=np.float32)
-        held = csr_matrix((ones, columns, np.r_[0, np.cumsum(size)]), shape=(len(side), max(len(number), 1)))
-        found.append(Rows(held, size.astype(np.float32)))
-    return found[0], found[1]
