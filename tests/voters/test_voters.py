@@ -254,3 +254,14 @@ def test_voters_say_what_they_cost():
     one, two = bound(Propagation, propagation_cross_fit=False).cost(), bound(Propagation).cost()
     hops, view = 10 * 4 * 64 * 8 / 2**20, 10 * 64 * 8 / 2**20  # four of labels, and one or two that are kept
     assert (one.mib, two.mib) == (pytest.approx(hops + view), pytest.approx(hops + 2 * view))
+
+
+def test_propagation_to_a_hub_of_hundreds_of_thousands_stays_finite():
+    """Its neighbours' vectors add up to more than half precision holds, before they are divided by their length."""
+    n = 300_001
+    leaf, hub = torch.arange(1, n), torch.zeros(n - 1, dtype=torch.int64)
+    graph = PropagationGraph(leaf, torch.zeros_like(hub), hub, n, 1, torch.float32)
+    known, generator = torch.tensor([[0, 1]]), torch.Generator().manual_seed(1)
+    (found,) = graph.vectors(known, generator, [torch.arange(3)], Sizes(8, 2, 2))
+    assert found.dtype == torch.float16 and found.isfinite().all()
+    assert torch.linalg.vector_norm(found.float(), dim=1) == pytest.approx(1, abs=1e-2)

@@ -1,4 +1,4 @@
-"""Marginal probabilities of a random matching, by belief propagation. No torch.
+"""Marginal probabilities of a random matching, by belief propagation. Torch for a GPU alone.
 
 A matching M takes each entity at most once. Its weight is the product of exp(l_ij) over its pairs, l_ij the log-odds of
 (i, j) against both being unmatched (a monomer-dimer model). Messages between entities that share a candidate pair:
@@ -13,12 +13,19 @@ which is exact where the candidate pairs form a tree (Bethe approximation). Prob
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
+from mixtea.compute.arrays import as_numpy, to_tensor
+from mixtea.compute.device import choose_device
 from mixtea.compute.scored_pairs import ScoredPairs
+from mixtea.compute.similar_rows import is_gpu
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MESSAGE_ROUNDS = 60
 MIN_MOVED = 1e-4  # of a message, as a share of it: below, the messages are final
@@ -47,7 +54,7 @@ class Matching(NamedTuple):
 
 def matching(
     pairs: ScoredPairs, log_odds: np.ndarray, *, several: np.ndarray | None = None, start: Messages | None = None,
-    rounds: int = MESSAGE_ROUNDS,
+    rounds: int = MESSAGE_ROUNDS, device: str = "cpu",
 ) -> Matching:  # fmt: skip
     """Compute how likely each candidate pair is in the matching.
 
@@ -61,6 +68,8 @@ def matching(
         bool [sources]: those that may have any number of targets; none if it is left out.
     start, rounds
         Messages to begin with, as of slightly different log-odds, and how often they are sent at most.
+    device
+        Where messages are sent: a GPU does it there.
 
     Returns
     -------
@@ -77,12 +86,13 @@ def matching(
     counted = np.flatnonzero(weight >= MIN_WEIGHT)
     whole = len(counted) > MAX_COUNTED_SHARE * len(weight)
     messages = start or Messages(np.ones(len(weight)), np.ones(len(weight)))
+    converged = partial(_converged_on_gpu, device=device) if is_gpu(device) and len(weight) else _converged
     if whole:
-        messages = _converged(pairs, weight, messages, several, rounds)
+        messages = converged(pairs, weight, messages, several, rounds)
     else:
         part = ScoredPairs.of([end[counted] for end in pairs.ends], pairs.shape)
         began = Messages(*(message[counted] for message in messages))
-        messages = _spread(pairs, weight, counted, _converged(part, weight[counted], began, several, rounds), several)
+        messages = _spread(pairs, weight, counted, converged(part, weight[counted], began, several, rounds), several)
     (source, target), shape = pairs.ends, pairs.shape
     reached = weight * messages.to_source
     total = 1 + np.bincount(source, reached, minlength=shape[0])[source]
@@ -130,6 +140,30 @@ def _converged(
     return Messages(to_target, to_source)
 
 
+def _converged_on_gpu(
+    pairs: ScoredPairs, weight: np.ndarray, start: Messages, several: np.ndarray | None, rounds: int, device: str
+) -> Messages:  # fmt: skip
+    """Do the same as `_converged` on a GPU."""
+    place = choose_device(device)
+    source, target, factor, to_target, to_source = (to_tensor(a, place) for a in (*pairs.ends, weight, *start))
+    free = None if several is None else to_tensor(several, place)[source]
+
+    def alone(line: Tensor, reached: Tensor, n: int) -> Tensor:
+        others = reached.new_zeros(n).index_add_(0, line, reached)[line] - reached
+        return others.clamp_(min=0).add_(1).reciprocal_()
+
+    for _ in range(rounds):
+        before = to_target, to_source
+        to_target = (to_target * alone(source, factor * to_source, pairs.shape[0])).sqrt_()
+        if free is not None:
+            to_target[free] = 1.0
+        to_source = (to_source * alone(target, factor * to_target, pairs.shape[1])).sqrt_()
+        moved = (to_target / before[0] - 1).abs().max(), (to_source / before[1] - 1).abs().max()
+        if float(max(moved)) < MIN_MOVED:
+            break
+    return Messages(as_numpy(to_target), as_numpy(to_source))
+
+
 # The steps below write into arrays of their own: a fresh one for every step would take longer than the arithmetic.
 
 
@@ -156,12 +190,13 @@ def _alone(line: np.ndarray, reached: np.ndarray, n: int) -> np.ndarray:
 def shift_for_total(
     pairs: ScoredPairs, log_odds: np.ndarray, total: float, *, counts: np.ndarray | None = None,
     bounds: tuple[float, float] = (-60.0, 8.0), tolerance: float = 0.002, start: Messages | None = None,
+    device: str = "cpu",
 ) -> tuple[float, Matching]:  # fmt: skip
     """Find the number to add to all log-odds with which the probabilities add up to `total`, at least.
 
     `counts` [p] is how much each pair counts, all of them 1 if it is not given. The number is at most `tolerance` too
     large, and one of `bounds` where no number between them does. Returns it with the matching behind it. `start` are
-    messages to begin with, as of similar log-odds.
+    messages to begin with, as of similar log-odds, and `device` is where messages are sent.
 
     Without rivals a pair would be matched with the probability sigmoid(l + c), so the number is at least that c with
     which these add up to the total. From there the secant of log(sum / total) leads up, and then between both sides.
@@ -174,7 +209,7 @@ def shift_for_total(
     at = low
     while low + tolerance < above or not known:
         rounds = MESSAGE_ROUNDS if messages is None else WARM_ROUNDS
-        found = matching(pairs, log_odds + at, start=messages, rounds=rounds)
+        found = matching(pairs, log_odds + at, start=messages, rounds=rounds, device=device)
         messages = found.messages
         reached = float(found.probability @ counts)
         if reached < total:
@@ -183,7 +218,7 @@ def shift_for_total(
             above = at
         known = [*known[-1:], (at, np.log(max(reached, TINY) / max(total, TINY)))]
         at = _next_shift(known, low, above, tolerance)
-    return float(above), matching(pairs, log_odds + above, start=messages)
+    return float(above), matching(pairs, log_odds + above, start=messages, device=device)
 
 
 def _shift_without_rivals(

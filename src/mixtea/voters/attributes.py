@@ -68,8 +68,6 @@ class AttributeOpinions(SimilarityOpinions):
     LEARNED = (*SimilarityOpinions.LEARNED, "aligned", "has", "settled_pairs", "settled")
     CLEAR_SIMILARITY = 0.4  # of several values together: some of them are written in other ways, or missing
 
-    device = "cpu"
-
     def __init__(self, task: Task, device: str = "cpu") -> None:
         super().__init__(task)
         self.values, self.device = task_values(task), device

@@ -43,12 +43,13 @@ class CandidatePairs(ScoredPairs):
     """Candidate pairs between `n_comparable` entities of each side: their `similarity`, and their `features` [p, f].
 
     From `clear_similarity` on a pair that is ahead of its rivals is a clear match. `settled`, bool [n] per side, are
-    entities that have found their match and looked for no further candidates.
+    entities that have found their match and looked for no further candidates. `device` is where matchings are computed.
     """
 
     n_comparable: tuple[int, int] = (0, 0)
     clear_similarity: float = CLEAR_SIMILARITY
     settled: tuple[np.ndarray, np.ndarray] | None = None
+    device: str = "cpu"
 
     @property
     def n_targets(self) -> int:
@@ -124,11 +125,11 @@ def link_loss(weights: np.ndarray, sides: Sequence[Choices]) -> tuple[float, np.
     """
     value, slope = 0.0, np.zeros(len(weights))
     for line, columns, links, n_links in sides:
-        log_odds = np.clip(columns @ weights, -50, 50)
+        log_odds = np.clip(np.einsum("cf,f->c", columns, weights), -50, 50)  # small: threads of BLAS would only wait
         weight = np.exp(log_odds)
         total = 1 + np.bincount(line, weight, minlength=len(n_links))
         value += (n_links @ np.log(total) - log_odds @ links) / 2
-        slope += ((n_links[line] * weight / total[line]) @ columns - links @ columns) / 2
+        slope += np.einsum("c,cf->f", n_links[line] * weight / total[line] - links, columns) / 2
     return value, slope
 
 
@@ -162,7 +163,7 @@ def estimate_matched(candidates: CandidatePairs, score: np.ndarray) -> tuple[flo
         if (n_matched := _number_matched(candidates, sides, most)) == n_before:
             break
         n_before = n_matched
-        constant, found = shift_for_total(candidates, score, n_matched)
+        constant, found = shift_for_total(candidates, score, n_matched, device=candidates.device)
         messages = (found.messages.to_source, found.messages.to_target)
         sides = tuple(score + np.log(np.maximum(to_it, 1e-30)) for to_it in messages)
     return n_matched, constant, found
@@ -249,7 +250,7 @@ def constant_with_links(
     The links are evaluated with the constant by `n_matched`, or the one `fitted` to links, whichever separates linked
     entities better from those whose link is hidden.
     """
-    constant, found = shift_for_total(candidates, score, n_matched)
+    constant, found = shift_for_total(candidates, score, n_matched, device=candidates.device)
     by_links = max(
         (_share_by_links(candidates, score + c, links) for c in (constant, fitted)), key=lambda by: by.reliability
     )
@@ -260,7 +261,7 @@ def constant_with_links(
     share = max(n_matched - by_links.n_linked, 0.0) / by_links.n_open
     share = min(share + trust * max(by_links.share * by_links.right - share, 0.0), MAX_SHARE)
     total = min(by_links.n_linked, n_matched) + share * by_links.n_open
-    constant = shift_for_total(candidates, score, total)[0]
+    constant = shift_for_total(candidates, score, total, device=candidates.device)[0]
     return constant + len(links) ** 2 / (len(links) ** 2 + LINKS_HALF_FITTED**2) * (fitted - constant)
 
 
@@ -292,10 +293,10 @@ def _share_by_links(candidates: CandidatePairs, log_odds: np.ndarray, links: np.
     linked = [are_in(links[:, end], size) for end, size in enumerate(candidates.shape)]
     is_open = ~(linked[0][candidates.source] | linked[1][candidates.target])
     other = linked[side][line] & ~linked[1 - side][candidates.ends[1 - side]]  # of linked ones, without their links
-    probability = matching(candidates, log_odds).probability
+    probability = matching(candidates, log_odds, device=candidates.device).probability
     kept = is_open | other
     hidden = np.zeros(len(line))
-    hidden[kept] = matching(candidates.where(kept), log_odds[kept]).probability
+    hidden[kept] = matching(candidates.where(kept), log_odds[kept], device=candidates.device).probability
     n_linked, of_linked = int(linked[side].sum()), is_link | other
     n_open = max(candidates.n_comparable[side] - n_linked, 1)
     found = float(np.minimum(np.bincount(line[of_linked], probability[of_linked], minlength=n), 1).sum())

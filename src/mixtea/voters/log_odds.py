@@ -99,13 +99,15 @@ def bounded_log_odds(
     the links [l, 2], each judged as if it were not known; for open entities the ends of links are no rivals.
     """
     (source, target), m = candidates.ends, candidates.n_targets
-    probability = matching(candidates, log_odds).probability
+    probability = matching(candidates, log_odds, device=candidates.device).probability
     share = TYPICAL_WRONG_SHARE if wrong is None else wrong
     if len(links):
         share = _share_wrong(candidates, probability, links) if wrong is None else wrong
         linked = [are_in(links[:, end], n) for end, n in enumerate(candidates.shape)]
         is_open = ~(linked[0][source] | linked[1][target])
-        probability[is_open] = matching(candidates.where(is_open), log_odds[is_open]).probability
+        probability[is_open] = matching(
+            candidates.where(is_open), log_odds[is_open], device=candidates.device
+        ).probability
     unmatched = _unmatched(candidates, probability)
     free = np.minimum(unmatched[0][source], unmatched[1][target])
     q = np.clip((1 - share) * (probability + free / m) + share / m, 0.0, MAX_CERTAIN)

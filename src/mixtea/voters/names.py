@@ -46,6 +46,7 @@ class NameOpinions(SimilarityOpinions):
     def __init__(self, task: Task, index: NameIndex | None = None, device: str = "cpu") -> None:
         super().__init__(task)
         self.index = index or NameIndex.of_task(task, device)
+        self.device = self.index.device
         self.has = (self.index.sides[0].has, self.index.sides[1].has)
         self.settled = self.index.settled
         self.share = 0.0

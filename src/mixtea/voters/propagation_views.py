@@ -25,6 +25,7 @@ from mixtea.graph.joint_index import OpenIndex, joint_triples
 from mixtea.graph.task import Task
 
 HOPS = 2
+MAX_EDGES_IN_HALVES = 1 << 15  # of an entity: the sum of more of them, each at most 1, might not fit half precision
 CHUNK_MIB = 48  # of the third hop at a time, on a CPU
 CANDIDATES_FACTOR = 2  # times the candidates of others
 
@@ -135,6 +136,7 @@ class PropagationGraph:
         column_bytes = max(1, (2 * len(self.edges.column) + 3 * part * self.n) * weight.element_size())
 
         squares = [weight.new_zeros(len(one)) for one in rows]
+        shrunk = (MAX_EDGES_IN_HALVES / self.edges.start.diff().clamp(min=1)).clamp(max=1).to(weight.dtype)[:, None]
 
         def run(mib: int) -> None:
             at_once = max(1, (mib << 20) // column_bytes)
@@ -147,7 +149,7 @@ class PropagationGraph:
                 of_edges = self.edge_kinds(weight[:, here].contiguous()).T.contiguous()
                 arrived = torch.cat([self.edges(*one) for one in zip(seen, of_edges, strict=True)], dim=1)
                 for one, square, chosen in zip(out, squares, rows, strict=True):
-                    own = arrived.index_select(0, chosen)
+                    own = arrived.index_select(0, chosen).mul_(shrunk[chosen])
                     square += torch.linalg.vecdot(own, own)
                     one[:, here.start * part : here.stop * part] = own
 

@@ -72,6 +72,7 @@ class SimilarityOpinions:
     LEARNED: ClassVar[tuple[str, ...]] = ("found", "columns", "learned", "judged")  # follows from `learned_from`
     FEATURES: ClassVar[tuple[Feature, ...]] = (Feature("similarity", 20.0, 6.0), Feature("equal", 0.0, 2.0))
     CLEAR_SIMILARITY: ClassVar[float] = CLEAR_SIMILARITY
+    device = "cpu"  # where similar ones are searched and matchings computed
     has: tuple[np.ndarray, np.ndarray]
     settled: tuple[np.ndarray, np.ndarray] | None = None  # bool [n] per side: those that looked for nothing else
 
@@ -127,7 +128,7 @@ class SimilarityOpinions:
         columns = {"similarity": self.found.value, "features": self.columns}
         return CandidatePairs(
             *self.found.ends, self.shape, columns, n_comparable=n_comparable, settled=self.settled,
-            clear_similarity=self.CLEAR_SIMILARITY,
+            clear_similarity=self.CLEAR_SIMILARITY, device=self.device,
         )  # fmt: skip
 
     def _nothing(self) -> ScoredPairs:
