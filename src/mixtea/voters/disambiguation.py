@@ -1,4 +1,4 @@
-"""What tells entities with similar names apart: words in brackets, and types that both graphs know. No torch."""
+"""Tell entities with similar names apart, by words in brackets and by types that both graphs know. No torch."""
 
 from __future__ import annotations
 
