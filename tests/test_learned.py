@@ -10,6 +10,7 @@ from mixtea import ConfigError, MixTEA, RunError, train
 from mixtea.calibration import probabilities
 from mixtea.callbacks import Callback
 from mixtea.runs.checkpoints import Checkpoints, open_checkpoints
+from mixtea.runs.validate_text import VERSION, check_learned
 from mixtea.voters import similarity
 
 
@@ -124,3 +125,32 @@ def test_a_warm_start_that_is_resumed_learns_the_same(taught, told, tmp_path):
         MixTEA(preset="best", **settings).fit(told, **how, callbacks=StopFirst())
     resumed = MixTEA(preset="best", **settings).fit(told, **how)
     assert resumed.learned_.to_json() == whole.learned_.to_json() and resumed.map().frame.equals(whole.map().frame)
+
+
+def test_a_loaded_run_still_applies_what_another_has_learned(taught, told, tmp_path):
+    fewer = told.replace(train=told.train[:4], valid=told.valid[:0])
+    found = MixTEA(preset="best", seed=2, **SMALL_BEST).fit(fewer, learned=taught)
+    found.save(tmp_path / "run")
+    again = MixTEA.load(tmp_path / "run")
+    assert found.applies_learned and again.applies_learned and not taught.applies_learned
+    for how in ({"shared_targets": True}, {"multiple_targets": True}):
+        assert again.map(**how).frame.equals(found.map(**how).frame)
+
+
+def test_a_run_that_is_not_there_is_named_before_anything_is_read(tmp_path):
+    with pytest.raises(RunError, match="no such run folder"):
+        train(lambda: pytest.fail("read"), tmp_path / "run", learned=tmp_path / "nowhere")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [("voter_weights", {"names": -1.0}), ("voter_weights", {"names": "5"}), ("link_share", [2.0, 0.0])],
+)
+def test_weights_and_shares_that_cannot_be_are_refused(taught, part, wrong):
+    held = taught.learned_.to_json() | {"version": VERSION}
+    assert check_learned(held).to_json() == taught.learned_.to_json()
+    place = held["probabilities"] if part in held["probabilities"] else held
+    place[part] = wrong
+    with pytest.raises((TypeError, ValueError)):
+        check_learned(held)

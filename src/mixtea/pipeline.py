@@ -212,6 +212,9 @@ def _input_reader(
         settings = config.warm() | settings
     runs = {name: str(as_path(run, name).resolve()) for name, run in other_runs.items() if run is not None}
 
+    if "learned" in runs:
+        read_learned(Path(runs["learned"]))  # raises for what is no run, before any file is read
+
     def read() -> TrainingInputs:
         found = task() if callable(task) else task
         if not isinstance(found, Task):

@@ -101,8 +101,9 @@ def _update(
         report_notice(f"{why}: trained again" + (", beginning with what the run has found" if same_settings else ""))
         chosen = {"max_epochs": old.config.max_epochs} | chosen if old._parent else chosen  # fewer already
         start = folder if same_settings else None
+        learned = folder if old.applies_learned else None
         return train(
-            found, folder, preset=preset, overwrite=True, warm_start=start, callbacks=callbacks,
+            found, folder, preset=preset, overwrite=True, warm_start=start, learned=learned, callbacks=callbacks,
             keep_earlier=keep_earlier, **chosen,
         )  # fmt: skip
     if not any(of.touched.any() or of.n_gone for of in changed):

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from mixtea import ConfigError, RunError
+from mixtea import ConfigError, DataError, RunError
 from mixtea.decide.clusters import Clusters
 from mixtea.decide.mapping import FURTHER_TARGET, MAPPED, Mapping
 
@@ -91,4 +91,27 @@ def test_what_no_file_can_hold_is_refused(tmp_path):
         clusters.write(tmp_path / "c.tsv")
     with pytest.raises(ConfigError):
         clusters.write(tmp_path / "c.nt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_join_keeps_the_surest_pair_of_a_cluster_whatever_its_order():
+    """A weak first member makes none of the others weaker."""
+    sure = Clusters.of_pairs([("b", "1", "c", "1", 0.9), ("a", "1", "b", "1", 0.6)])
+    pd.testing.assert_frame_equal(sure.union().frame, sure.frame)
+    rival = Clusters.of_pairs([("b", "1", "c", "2", 0.7)])
+    assert groups(sure.union(rival)) == groups(rival.union(sure)) == [["a1", "b1", "c1"]]
+
+
+@pytest.mark.parametrize("p", [float("nan"), 1.5, -0.1])
+def test_what_is_no_probability_is_refused(p):
+    with pytest.raises(DataError, match="probability"):
+        Clusters.of_pairs([("a", "1", "b", "x", p)])
+
+
+def test_half_a_character_is_refused_by_files_alone(tmp_path):
+    clusters = Clusters.of_pairs([("a", "\ud800", "b", "x", 0.9)])
+    assert clusters.pairs()["id"].tolist() == ["\ud800"] and len(clusters.union()) == 1
+    for ending in (".tsv", ".csv", ".json"):
+        with pytest.raises(RunError):
+            clusters.write(tmp_path / f"c{ending}")
     assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import pytest
 from mixtea import DataError, MixTEA, load_graph
 from mixtea.graph.fingerprint import checksum
 from mixtea.graph.task import Links, Reviewed, Task, no_links
+from mixtea.io.columns.hints import ComparedColumns
 
 NONE = no_links()
 
@@ -91,3 +92,18 @@ def test_context_competes_for_targets_and_has_no_answer(rings, tmp_path):
     again = MixTEA.load(tmp_path / "run")
     assert again.task_.asked.tolist() == asked.tolist() and again.map().frame.equals(part.map().frame)
     assert checksum(task) == checksum(again.task_) != checksum(rings)
+
+
+def test_what_two_graphs_share_is_turned_with_them(three):
+    slots = {("a1", "b1"): {"comment": "ab"}, ("b2", "c2"): {"comment": "bc"}}
+    task = three.replace(slots=slots, compared=(ComparedColumns("s", "t", 2.0, False),))
+    assert task.between(0, 1).slots == {("a1", "b1"): {"comment": "ab"}} and task.between(0, 2).slots == {}
+    turned = task.between(2, 1)
+    assert turned.slots == {("c2", "b2"): {"comment": "bc"}}
+    assert turned.compared == (ComparedColumns("t", "s", 2.0, False),)
+
+
+@pytest.mark.parametrize("graphs", [(-1, 0), (0, 0), (0, 3)])
+def test_only_two_of_its_graphs_are_a_task(three, graphs):
+    with pytest.raises(DataError, match="name two of the 3 graphs"):
+        three.between(*graphs)

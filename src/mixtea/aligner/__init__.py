@@ -270,6 +270,11 @@ class MixTEA(Scoring):
             self._learned = replace(found, voter_weights=weights, probabilities=self._learned_probabilities)
         return self._learned
 
+    @property
+    def applies_learned(self) -> bool:
+        """Return whether its probabilities are by what a training on another task has learned."""
+        return self._given is not None
+
     def _trained_config(self) -> Config:
         """Return the settings that it was fitted with, except for decoding, which may have changed since."""
         return self._adapted({name: getattr(self.config, name) for name in DECODING})

@@ -72,7 +72,10 @@ def _about(aligner: MixTEA) -> dict[str, Any]:
 def _origin(aligner: MixTEA) -> dict[str, Any]:
     """Return the fields only runs with an earlier run one, or that have voters from outside."""
     kinds = dict(aligner.answers_.evidence_kinds)
-    return {"parent": aligner._parent, "matched_since_training": aligner._matched_since, "voter_evidence": kinds}
+    return {
+        "parent": aligner._parent, "matched_since_training": aligner._matched_since, "voter_evidence": kinds,
+        "applies_learned": aligner._given is not None,
+    }  # fmt: skip
 
 
 def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None) -> None:
@@ -98,7 +101,8 @@ def restore_aligner(aligner: MixTEA, run: Run, folder: Path, device: str | None)
     aligner._matched_since = run.about.get("matched_since_training", 0)
     aligner._manifest, aligner._parent = run.about[SEAL], run.about.get("parent", "")
     aligner._learned, aligner._matcher = run.learned, None
-    aligner._learned_probabilities, aligner._given = run.learned.probabilities, None
+    aligner._learned_probabilities = run.learned.probabilities
+    aligner._given = run.learned.probabilities if about.get("applies_learned", False) else None
     aligner._packages = run.about["voter_packages"]
     aligner._records, aligner.n_epochs_ = run.history, run.about["n_epochs"]
     aligner.best_epoch_, aligner.stopped_because_ = run.about["best_epoch"], run.about["stopped_because"]

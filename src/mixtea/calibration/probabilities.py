@@ -58,7 +58,7 @@ class PairProbabilities:
         multiple_targets: float | None = None, given: LearnedProbabilities | None = None,
     ) -> None:  # fmt: skip
         self.given = given
-        self.recalibration, self.link_share = np.tile(BELIEF_RECALIBRATION[0], (2, 1)), np.zeros(2)
+        self.recalibration, self.link_share = np.tile(BELIEF_RECALIBRATION[0], (2, 1)), np.full(2, np.nan)
         self.task, self.decoded, self.last, self.source_index = task, decoded, last, source_index
         self.once, self.multiple_targets = once, multiple_targets
         self.shape = task.joint_index.shape
@@ -285,7 +285,9 @@ class PairProbabilities:
             return None
         if not self.probability.size:
             return self.given
-        return LearnedProbabilities(*self._weights, self.recalibration, self.link_share)
+        known = ~np.isnan(self.link_share)  # of sources with several targets, only where some have
+        share = np.where(known, self.link_share, self.link_share[known].max(initial=0.0))
+        return LearnedProbabilities(*self._weights, self.recalibration, share)
 
     @property
     def _linked_triples(self) -> np.ndarray:

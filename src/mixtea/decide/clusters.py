@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mixtea.decide.mapping import Mapping
+from mixtea.errors import DataError
 from mixtea.io.paths import PathOrStr, as_path
 
 COLUMNS = ("cluster", "graph", "id", "probability")
@@ -49,11 +50,18 @@ class Clusters:
         -------
         Clusters
             Those of at least two entities, numbered in the order of the first of their entities.
+
+        Raises
+        ------
+        DataError
+            A probability is not a number from 0 to 1.
         """
         cluster_of: dict[tuple[str, str], int] = {}
         members: dict[int, dict[tuple[str, str], float]] = {}
         ends_of = (((one, id), (other, other_id), p) for one, id, other, other_id, p in pairs)
-        ordered = ((-p, min(first, second), max(first, second)) for first, second, p in ends_of)
+        ordered = [(-p, min(first, second), max(first, second)) for first, second, p in ends_of]
+        if any(not -1 <= negative <= 0 for negative, _, _ in ordered):
+            raise DataError("A probability of a pair is a number from 0 to 1.")
         for negative, first, second in sorted(ordered):
             for end in (ends := (first, second)):
                 if end not in cluster_of:
@@ -92,7 +100,11 @@ class Clusters:
     def _of_members(cls, members: Iterable[dict[tuple[str, str], float]]) -> Clusters:
         found = sorted(sorted((*end, p) for end, p in group.items()) for group in members if len(group) > 1)
         rows = [(number, *row) for number, group in enumerate(found) for row in group]
-        return cls(pd.DataFrame(rows, columns=list(COLUMNS)))
+        columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+        kinds = (np.int64, object, object, np.float64)  # texts as they are: Arrow's could not hold half characters
+        return cls(
+            pd.DataFrame({n: pd.Series(list(c), dtype=k) for n, c, k in zip(COLUMNS, columns, kinds, strict=True)})
+        )
 
     def __len__(self) -> int:
         return int(self.frame["cluster"].nunique())
@@ -106,12 +118,8 @@ class Clusters:
 
         The probability of a pair is that of the less sure of its two entities.
         """
-        return self._joined(self.frame)
-
-    def _joined(self, first: pd.DataFrame) -> pd.DataFrame:
-        """Return the pairs of some entities with the later ones of their clusters."""
         rows = self.frame.reset_index(names="place")
-        both = first.reset_index(names="place").merge(rows, on="cluster", suffixes=("", "_other"))
+        both = rows.merge(rows, on="cluster", suffixes=("", "_other"))
         both = both[both["place"] < both["place_other"]].reset_index(drop=True)
         both["probability"] = both[["probability", "probability_other"]].min(axis=1)
         both = both.rename(columns={"graph_other": "other_graph", "id_other": "other_id"})
@@ -119,9 +127,18 @@ class Clusters:
 
     def union(self, *others: Clusters, one_per_graph: bool = True) -> Clusters:
         """Join the clusters with those of others, as of parts of one task."""
-        stars = [one._joined(one.frame.drop_duplicates("cluster")) for one in (self, *others)]
+        stars = [one._star() for one in (self, *others)]
         pairs = (row for star in stars for row in star[list(PAIR_COLUMNS)].itertuples(index=False, name=None))
         return Clusters.of_pairs(pairs, one_per_graph=one_per_graph)
+
+    def _star(self) -> pd.DataFrame:
+        """Return the pairs of the surest entity of each cluster with its others, which keep their probabilities."""
+        order = self.frame.sort_values("probability", ascending=False, kind="stable")
+        hubs = order.drop_duplicates("cluster").set_index("cluster")
+        others = order[order.duplicated("cluster")]
+        hub = hubs.loc[others["cluster"], ["graph", "id"]].reset_index(drop=True)
+        ends = others[["graph", "id", "probability"]].reset_index(drop=True)
+        return pd.concat([hub, ends.rename(columns={"graph": "other_graph", "id": "other_id"})], axis=1)
 
     def conflicts(self) -> pd.DataFrame:
         """Return the entities that share their cluster with another one of the same graph."""

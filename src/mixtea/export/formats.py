@@ -207,7 +207,8 @@ def write_clusters(clusters: Clusters, path: Path, *, overwrite: bool) -> int:
     writer = format_of(path, "clusters").clusters
     assert writer is not None
     _check_new(path, overwrite=overwrite)
-    return writer(Rows(clusters.frame, "clusters", ends=("graph", "id")), path)
+    advice = ".csv and .json can take it, or mend the id."
+    return writer(Rows(clusters.frame, "clusters", advice=advice, ends=("graph", "id")), path)
 
 
 def _check_new(path: Path, *, overwrite: bool) -> None:

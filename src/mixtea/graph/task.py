@@ -84,6 +84,8 @@ class Task:
         object.__setattr__(
             self, "synonyms", merge_groups(self.synonyms)
         )  # in one order, so that equal tasks are equal files
+        if self.asked is not None:
+            object.__setattr__(self, "asked", np.asarray(self.asked, dtype=bool))
         if self.asked is not None and self.asked.shape != (self.joint_index.n,):
             raise DataError(f"asked has {len(self.asked):,} values for {self.joint_index.n:,} entities.")
 
@@ -181,18 +183,28 @@ class Task:
         return np.ones(self.graphs[side].n_entities, dtype=bool) if self.asked is None else self.asked[rows]
 
     def between(self, first: int, second: int) -> Task:
-        """Return the task of two of the graphs, with the links between these."""
+        """Return the task of two of the graphs, with the links between these; DataError if there are no such two."""
+        if first == second or not {first, second} <= set(range(len(self.graphs))):
+            raise DataError(f"between({first}, {second}): name two of the {len(self.graphs)} graphs by number, from 0.")
         kept = np.isin(self.joint_index.side_of(np.arange(self.joint_index.n)), [first, second])
         inside = self.subtask(kept)
         graphs = tuple(inside.graphs[side] for side in sorted((first, second)))
         found = replace(inside, graphs=graphs)
+        if len(self.graphs) > len(SIDES):
+            learned_from = np.concatenate([found.train, found.valid])
+            ids = zip(*(graph.ids[learned_from[:, side]].tolist() for side, graph in enumerate(graphs)), strict=True)
+            found = replace(found, slots={pair: self.slots[pair] for pair in ids if pair in self.slots})
         if first < second:
             return found
+        slots = {(target, source): held for (source, target), held in found.slots.items()}
+        compared = tuple(one._replace(source=one.target, target=one.source) for one in found.compared)
         turned = {name: getattr(found, name)[:, ::-1] for name in Links._fields}
         reviewed = Reviewed(found.reviewed.pairs[:, ::-1], found.reviewed.log_odds)
         sides = found.joint_index.rows(1), found.joint_index.rows(0)
         asked = None if found.asked is None else np.concatenate([found.asked[rows] for rows in sides])
-        return found.replace(source=graphs[1], target=graphs[0], **turned, reviewed=reviewed, asked=asked)
+        return found.replace(
+            source=graphs[1], target=graphs[0], **turned, reviewed=reviewed, asked=asked, slots=slots, compared=compared
+        )
 
     def subtask(self, kept: np.ndarray, asked: np.ndarray | None = None) -> Task:
         """Return the task of some entities, as of a block with what surrounds it.

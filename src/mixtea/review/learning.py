@@ -127,7 +127,8 @@ def retrain(old: MixTEA, active: Iterable[Decision], notify: Callable[[dict[str,
     changes = config.warm() | {"device": old.vectors_.device.type}
     settings = config.replace(**changes).to_dict()
     callbacks = [] if notify is None else [_Notifier(notify, changes["max_epochs"])]
-    return MixTEA(old.preset, **settings).fit(task, callbacks=callbacks, warm_start=old, progress=False)
+    how: dict[str, Any] = {"warm_start": old, "learned": old if old.applies_learned else None, "progress": False}
+    return MixTEA(old.preset, **settings).fit(task, callbacks=callbacks, **how)
 
 
 class _Notifier(Callback):

@@ -76,6 +76,7 @@ _RUN_FIELDS: dict[str, tuple[bool, Callable[[Any], bool]]] = {  # of run.json: r
     "misleading_links": (False, lambda value: is_weights(value)),
     "links_are_random": (False, lambda value: type(value) is bool),
     "matched_since_training": (False, is_count),
+    "applies_learned": (False, lambda value: type(value) is bool),
     "versions": (False, is_text_dict),
     "parent": (False, lambda value: type(value) is str and _DIGEST.fullmatch(value) is not None),
 }

@@ -118,8 +118,10 @@ def check_learned(held: Any) -> Learned:
     check_numbers(held["calibration"], 2)
     views = {name: _view(name, view) for name, view in held["views"].items()}
     calibration = (float(held["calibration"][0]), float(held["calibration"][1]))
+    _check(*held["voter_weights"].values())
     weights = {str(name): float(weight) for name, weight in held["voter_weights"].items()}
-    _check(*weights.values())
+    if any(weight < 0 for weight in weights.values()):
+        raise ValueError("a weight of a voter below 0")
     told = None if held["probabilities"] is None else _probabilities(held["probabilities"])
     matched_by = tuple(held["matched_by"])
     if not {*matched_by} <= views.keys() & LATER.keys():
@@ -138,6 +140,8 @@ def _probabilities(held: dict[str, Any]) -> LearnedProbabilities:
         if parts[name].shape != shape:
             raise ValueError(f"{name}: numbers of another shape")
         check_finite(name, parts[name], MAX_WEIGHT)
+    if not ((parts["link_share"] >= 0) & (parts["link_share"] <= 1)).all():
+        raise ValueError("a share that is not valid")
     return LearnedProbabilities(**parts)
 
 
