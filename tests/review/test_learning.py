@@ -184,10 +184,22 @@ def test_who_is_not_reliable_votes(doubtful):
 def test_it_takes_fewer_epochs_than_the_first_time(eight, settings, epochs, monkeypatch):
     monkeypatch.setattr(MixTEA, "fit", lambda self, task, **about: self)
     config = Config.preset("best", device="cuda", **settings)  # of another machine
-    old = SimpleNamespace(task_=eight, config=config, preset="long", vectors_=torch.zeros(1))
+    old = SimpleNamespace(
+        task_=eight, config=config, preset="long", vectors_=torch.zeros(1), applies_learned=False
+    )  # fmt: skip
     new = retrain(old, [])
     assert (new.config.max_epochs, new.config.ramp_up_epochs) == (epochs, 0) and new.config.voters == config.voters
     assert (new.config.device, new.preset) == ("cpu", "long")
+
+
+@pytest.mark.parametrize("applies", [False, True])
+def test_it_applies_what_another_task_has_taught_if_the_run_does(eight, applies, monkeypatch):
+    given = {}
+    monkeypatch.setattr(MixTEA, "fit", lambda self, task, **about: given.update(about) or self)
+    config = Config.preset("best", device="cpu")
+    how = dict(task_=eight, config=config, preset="best", vectors_=torch.zeros(1), applies_learned=applies)
+    retrain(old := SimpleNamespace(**how), [])
+    assert given["warm_start"] is old and given["learned"] is (old if applies else None)
 
 
 def test_synonyms_are_kept(eight):
