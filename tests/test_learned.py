@@ -26,6 +26,12 @@ def test_it_holds_weights_of_voters_views_and_probabilities(taught):
     assert shapes == {"calibration": (8,), "evidence": (6,), "recalibration": (2, 3), "link_share": (2,)}
 
 
+def test_links_count_alike_for_several_targets_where_no_source_has_several(taught):
+    """No link can show that share, and 0 would leave what links have taught out of another task."""
+    one, several = taught.learned_.probabilities.link_share
+    assert one == several > 0
+
+
 def test_it_is_the_same_in_a_run_folder(taught, tmp_path):
     taught.save(tmp_path / "run")
     again = MixTEA.load(tmp_path / "run").learned_

@@ -85,9 +85,10 @@ class Task:
             self, "synonyms", merge_groups(self.synonyms)
         )  # in one order, so that equal tasks are equal files
         if self.asked is not None:
-            object.__setattr__(self, "asked", np.asarray(self.asked, dtype=bool))
-        if self.asked is not None and self.asked.shape != (self.joint_index.n,):
-            raise DataError(f"asked has {len(self.asked):,} values for {self.joint_index.n:,} entities.")
+            asked = np.asarray(self.asked, dtype=bool)
+            if asked.shape != (self.joint_index.n,):
+                raise DataError(f"asked has {asked.size:,} values for {self.joint_index.n:,} entities.")
+            object.__setattr__(self, "asked", asked)
 
     @classmethod
     def of_two(
